@@ -50,7 +50,7 @@ pub(super) fn refusals(
     let link = LinkWithFixes { audit, tree, solution, object, needed, libraries, references };
     // `linkable::refusals` has checked all members of the solution.
     let is_checked = left.len() == solution.parts().len();
-    let mut clean = Vec::from_iter(is_checked.then(|| solution.members(audit)));
+    let mut clean = Vec::from_iter(is_checked.then(|| solution.members()));
     while let Some((which, why)) = link.refusal(&left, &mut clean) {
         let before = out.len();
         left.retain(|part| {
@@ -84,10 +84,10 @@ pub(super) fn indirect(audit: &Audit, solution: &Solution) -> Vec<(MemberId, Str
         let mut names = names.map(|(name, _)| without_version(library.text(name)));
         names.find_map(|name| reasons.get(name))
     };
-    let members = solution.members(audit).into_iter();
+    let members = solution.members().into_iter();
     let refused: FastMap<MemberId, &String> =
         members.filter_map(|member| Some((member, reason(member)?))).collect();
-    let reached = solution.reaching(audit, &refused);
+    let reached = solution.reaching(&refused);
     let parts = solution.parts().into_iter();
     let why = |first: &MemberId| Some((*refused.get(reached.get(first)?)?).clone());
     parts.filter_map(|part| Some((part.first, why(&part.first)?))).collect()

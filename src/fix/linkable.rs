@@ -40,7 +40,7 @@ pub(super) fn refusals(
     let mut out = Refusals::default();
     for solution in solutions {
         let Some(object) = audit.corpus.files[solution.file].object() else { continue };
-        let mut members = solution.members(audit);
+        let mut members = solution.members();
         // A member that is already in the library has been linked before.
         let is_of_fat = |member: MemberId| Some(audit.library.archive_of(member)) == fat;
         members.retain(|member| !(is_of_fat(*member) && is_inside(audit, object, *member)));
@@ -50,7 +50,7 @@ pub(super) fn refusals(
             check.inside = check.defined_inside(tree, solution.file);
         }
         let refused = check.refused(tree, &members);
-        for (first, member) in solution.reaching(audit, &refused) {
+        for (first, member) in solution.reaching(&refused) {
             if let Some(why) = refused.get(&member) {
                 out.insert((solution.file, first), why.clone());
             }

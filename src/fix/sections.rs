@@ -25,7 +25,7 @@ pub(super) fn define_rest(
     if wanted.iter().any(|wanted| matches!(wanted, LinkerDefined::No | LinkerDefined::Always)) {
         return false;
     }
-    let members = solution.members_of(audit, &[part]);
+    let members = solution.members_of(&[part]);
     let no_names = FastSet::default();
     let facts = audit.link_facts(tree, &members, RelocationFilter::Names(&no_names, false));
     wanted.iter().all(|wanted| facts.values().any(|facts| has_section(facts, *wanted)))

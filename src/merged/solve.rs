@@ -25,8 +25,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 pub struct Solution {
     /// The library.
     pub file: FileId,
-    /// The kind of file that its link makes, and the target of that file.
-    output: (LinkOutput, Target),
+    /// The members of the coverage, and the references between them.
+    graph: Graph,
     /// The answer of `cover`.
     pub coverage: Coverage,
     /// For each undefined symbol of the library that has a candidate, the archives to add.
@@ -185,7 +185,12 @@ fn solve_for(
         link: None,
     });
     let output = (output, object.header.target());
-    Graph::new(audit, &coverage, output).solution(file, symbols, linked, coverage)
+    Graph::new(&audit.library, &coverage, output).solution(
+        (&audit.library, file),
+        symbols,
+        linked,
+        coverage,
+    )
 }
 
 /// Repeats the link of `file` by the rules of one linker, with further archives before the shared
@@ -290,31 +295,43 @@ pub fn output_kind(object: &Object) -> OutputKind {
 }
 
 /// The members that a link takes, and the references between them.
-struct Graph<'a> {
-    audit: &'a Audit,
+struct Graph {
     members: Vec<MemberId>,
-    /// For each name, the defining member, as an index into `members`.
-    definers: FastMap<NameId, usize>,
+    definers: FastMap<NameId, Definer>,
     /// The references of each member, by index into `members`.
     links: Vec<MemberReferences>,
     undefined: FastSet<NameId>,
     output: (LinkOutput, Target),
 }
 
+/// The definition of a name that counts: the first strong one, else the first.
+#[derive(Clone, Copy)]
+struct Definer {
+    /// Index of the member in the graph.
+    at: u32,
+    is_strong: bool,
+}
+
+impl Definer {
+    fn index(self) -> usize {
+        self.at as usize
+    }
+}
+
 /// The references of one member.
 struct MemberReferences {
-    /// The members that define names that it refers to, each once.
-    members: Vec<usize>,
+    /// The members that define names that it refers to, each once, by index in the graph.
+    members: Vec<u32>,
     /// Names that it refers to and that no member of the graph defines.
     open: Vec<NameId>,
 }
 
 impl MemberReferences {
-    fn new(library: &ArchiveSet, member: MemberId, definers: &FastMap<NameId, usize>) -> Self {
+    fn new(library: &ArchiveSet, member: MemberId, definers: &FastMap<NameId, Definer>) -> Self {
         let (mut members, mut open) = (Vec::new(), Vec::new());
         for (name, _) in library.symbols(member).filter(|(_, s)| s.kind == SymbolKind::Undefined) {
             match definers.get(&name) {
-                Some(at) => members.push(*at),
+                Some(definer) => members.push(definer.at),
                 None => open.push(name),
             }
         }
@@ -322,22 +339,23 @@ impl MemberReferences {
         members.dedup();
         Self { members, open }
     }
+
+    fn members(&self) -> impl Iterator<Item = usize> {
+        self.members.iter().map(|at| *at as usize)
+    }
 }
 
-impl<'a> Graph<'a> {
-    fn new(audit: &'a Audit, coverage: &Coverage, output: (LinkOutput, Target)) -> Self {
-        let library = &audit.library;
+impl Graph {
+    fn new(library: &ArchiveSet, coverage: &Coverage, output: (LinkOutput, Target)) -> Self {
         let members: Vec<MemberId> = coverage.needed.iter().map(|needed| needed.member).collect();
-        let mut definers: FastMap<NameId, usize> = FastMap::default();
-        let mut strong: FastSet<NameId> = FastSet::default();
-        for (at, member) in members.iter().enumerate() {
-            for (name, symbol) in library.symbols(*member) {
+        let mut definers: FastMap<NameId, Definer> = FastMap::default();
+        for (at, member) in (0..).zip(&members) {
+            let symbols = library.symbols(*member);
+            for (name, symbol) in symbols.filter(|(_, symbol)| symbol.kind.is_definition()) {
                 let is_strong = symbol.kind == SymbolKind::Strong;
-                if symbol.kind.is_definition() && (!definers.contains_key(&name) || is_strong) {
-                    if is_strong && !strong.insert(name) {
-                        continue;
-                    }
-                    definers.insert(name, at);
+                let known = definers.entry(name).or_insert(Definer { at, is_strong });
+                if is_strong && !known.is_strong {
+                    *known = Definer { at, is_strong };
                 }
             }
         }
@@ -345,7 +363,7 @@ impl<'a> Graph<'a> {
         let undefined = names.collect();
         let links = |member: &MemberId| MemberReferences::new(library, *member, &definers);
         let links = members.par_iter().map(links).collect();
-        Self { audit, members, definers, links, undefined, output }
+        Self { members, definers, links, undefined, output }
     }
 
     /// True if neither the linker nor `libc_nonshared.a` defines the name.
@@ -355,30 +373,29 @@ impl<'a> Graph<'a> {
     }
 
     fn solution(
-        &self,
-        file: FileId,
+        self,
+        (library, file): (&ArchiveSet, FileId),
         symbols: &BTreeSet<&[u8]>,
         linked: &[ArchiveId],
         coverage: Coverage,
     ) -> Solution {
-        let library = &self.audit.library;
         let (mut by_symbol, mut parts) = (BTreeMap::new(), FastMap::default());
         for symbol in symbols {
             let definer = library.find(symbol).and_then(|name| self.definers.get(&name));
             if let Some(definer) = definer {
                 // A member that defines several symbols is visited once.
-                let part = parts.entry(*definer);
-                let part = part.or_insert_with(|| Arc::new(self.part(*definer, linked)));
+                let part = parts.entry(definer.index());
+                let make = || Arc::new(self.part(library, definer.index(), linked));
+                let part = part.or_insert_with(make);
                 by_symbol.insert(symbol.to_vec(), Arc::clone(part));
             }
         }
-        let gain = self.gain(parts.into_keys().collect());
-        Solution { file, output: self.output, coverage, by_symbol, gain }
+        let gain = self.gain(library, parts.into_keys().collect());
+        Solution { file, graph: self, coverage, by_symbol, gain }
     }
 
     /// The names that the members at `firsts`, and all members that they need, add to the library.
-    fn gain(&self, firsts: Vec<usize>) -> Gain {
-        let library = &self.audit.library;
+    fn gain(&self, library: &ArchiveSet, firsts: Vec<usize>) -> Gain {
         let mut taken = vec![false; self.members.len()];
         let mut outside: FastSet<NameId> = FastSet::default();
         self.follow(
@@ -395,7 +412,8 @@ impl<'a> Graph<'a> {
         outside.dedup();
         let mut inside: FastSet<NameId> = FastSet::default();
         inside.reserve(self.definers.len());
-        inside.extend(self.definers.iter().filter(|(_, at)| taken[**at]).map(|(name, _)| *name));
+        let definers = self.definers.iter().filter(|(_, definer)| taken[definer.index()]);
+        inside.extend(definers.map(|(name, _)| *name));
         Gain { inside, outside }
     }
 
@@ -415,17 +433,23 @@ impl<'a> Graph<'a> {
             taken(at);
             let links = &self.links[at];
             links.open.iter().for_each(|name| open(*name));
-            for next in &links.members {
-                if !std::mem::replace(&mut seen[*next], true) {
-                    todo.push(*next);
+            for next in links.members() {
+                if !std::mem::replace(&mut seen[next], true) {
+                    todo.push(next);
                 }
             }
         }
     }
 
+    /// The indices of the first members of `parts`.
+    fn firsts(&self, parts: &[&SymbolClosure]) -> Vec<usize> {
+        let wanted: FastSet<MemberId> = parts.iter().map(|part| part.first).collect();
+        let members = self.members.iter().enumerate();
+        members.filter(|(_, member)| wanted.contains(*member)).map(|(at, _)| at).collect()
+    }
+
     /// The closure of the member at `first`: this member and all that it needs, transitively.
-    fn part(&self, first: usize, linked: &[ArchiveId]) -> SymbolClosure {
-        let library = &self.audit.library;
+    fn part(&self, library: &ArchiveSet, first: usize, linked: &[ArchiveId]) -> SymbolClosure {
         let archive = |at: usize| library.archive_of(self.members[at]);
         let mut out = SymbolClosure {
             first: self.members[first],
@@ -490,42 +514,35 @@ impl Solution {
         if parts.len() == self.parts().len() {
             return Cow::Borrowed(&self.gain);
         }
-        let graph = Graph::new(audit, &self.coverage, self.output);
-        let at =
-            |part: &&SymbolClosure| graph.members.iter().position(|member| *member == part.first);
-        Cow::Owned(graph.gain(parts.iter().filter_map(at).collect()))
+        Cow::Owned(self.graph.gain(&audit.library, self.graph.firsts(parts)))
     }
 
     /// All members that its parts take.
-    pub fn members(&self, audit: &Audit) -> Vec<MemberId> {
-        self.members_of(audit, &self.parts())
+    pub fn members(&self) -> Vec<MemberId> {
+        self.members_of(&self.parts())
     }
 
     /// All members that these parts take.
-    pub fn members_of(&self, audit: &Audit, parts: &[&SymbolClosure]) -> Vec<MemberId> {
-        let graph = Graph::new(audit, &self.coverage, self.output);
+    pub fn members_of(&self, parts: &[&SymbolClosure]) -> Vec<MemberId> {
+        let graph = &self.graph;
         let mut taken = Vec::new();
-        graph.follow(firsts(&graph, parts), |at| taken.push(graph.members[at]), |_| {});
+        graph.follow(graph.firsts(parts), |at| taken.push(graph.members[at]), |_| {});
         taken.arrange();
         taken
     }
 
     /// Maps the first member of each part to a member in `refused` that the part takes. Parts that
     /// take no such member are left out.
-    pub fn reaching<T>(
-        &self,
-        audit: &Audit,
-        refused: &FastMap<MemberId, T>,
-    ) -> FastMap<MemberId, MemberId> {
+    pub fn reaching<T>(&self, refused: &FastMap<MemberId, T>) -> FastMap<MemberId, MemberId> {
         let mut out = FastMap::default();
         if refused.is_empty() {
             return out;
         }
-        let graph = Graph::new(audit, &self.coverage, self.output);
+        let graph = &self.graph;
         let mut referrers: Vec<Vec<usize>> = vec![Vec::new(); graph.members.len()];
         for (at, links) in graph.links.iter().enumerate() {
-            for definer in &links.members {
-                referrers[*definer].push(at);
+            for definer in links.members() {
+                referrers[definer].push(at);
             }
         }
         let mut reason: Vec<Option<MemberId>> = vec![None; graph.members.len()];
@@ -541,7 +558,7 @@ impl Solution {
                 }
             }
         }
-        for first in firsts(&graph, &self.parts()) {
+        for first in graph.firsts(&self.parts()) {
             if let Some(member) = reason[first] {
                 out.insert(graph.members[first], member);
             }
@@ -561,11 +578,4 @@ impl Solution {
     pub fn archives(&self) -> BTreeSet<ArchiveId> {
         self.by_symbol.values().flat_map(|part| part.archives.iter().copied()).collect()
     }
-}
-
-/// The indices in the graph of the first members of `parts`.
-fn firsts(graph: &Graph<'_>, parts: &[&SymbolClosure]) -> Vec<usize> {
-    let wanted: FastSet<MemberId> = parts.iter().map(|part| part.first).collect();
-    let members = graph.members.iter().enumerate();
-    members.filter(|(_, member)| wanted.contains(*member)).map(|(at, _)| at).collect()
 }
