@@ -23,6 +23,7 @@ use crate::parallel;
 use crate::text::{show, show_path};
 use crate::tree::{Opened, Tree};
 use object::elf;
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 /// Parts of solutions that cannot be linked, by library and first member of the part, each with the
@@ -193,13 +194,15 @@ impl<'a> LinkableCheck<'a> {
     /// Members that cannot be linked, each with the reason.
     fn refused(&self, tree: &dyn Tree, members: &[MemberId]) -> FastMap<MemberId, String> {
         let mut out = FastMap::default();
-        let restricted = self.restricted();
+        let restricted = OnceCell::new();
+        let is_restricted =
+            |name: &[u8]| restricted.get_or_init(|| self.restricted()).contains(name);
         for member in members {
             let why = match self.facts.get(member) {
                 None => Some("could not be read again".to_owned()),
                 Some(facts) => {
                     let why = self.wrong_abi(*member).or_else(|| self.unknown_version(facts));
-                    why.or_else(|| self.misplaced(facts, &restricted))
+                    why.or_else(|| self.misplaced(facts, &is_restricted))
                 }
             };
             if let Some(why) = why {
@@ -302,7 +305,11 @@ impl<'a> LinkableCheck<'a> {
 
     /// The first relocation that the kind of output does not allow, in words; `None` if there is
     /// none.
-    fn misplaced(&self, facts: &LinkFacts, restricted: &FastSet<&[u8]>) -> Option<String> {
+    fn misplaced(
+        &self,
+        facts: &LinkFacts,
+        is_restricted: &dyn Fn(&[u8]) -> bool,
+    ) -> Option<String> {
         if self.kind == OutputKind::Any {
             return None;
         }
@@ -329,7 +336,7 @@ impl<'a> LinkableCheck<'a> {
             let replaceable = || {
                 global.is_some_and(|global| {
                     let name = facts.name(global);
-                    is_replaceable(global, name, restricted) && !self.is_bound(global, name)
+                    is_replaceable(global, name, is_restricted) && !self.is_bound(global, name)
                 })
             };
             let nothing = global.filter(|_| demand == Demand::Distance);
@@ -462,6 +469,7 @@ impl<'a> LinkableCheck<'a> {
     fn repeated(&self) -> FastSet<MemberId> {
         let library = &self.audit.library;
         let mut first: FastMap<u64, MemberId> = FastMap::default();
+        first.reserve(self.new.iter().map(|member| library.strong_hashes(*member).count()).sum());
         let mut out = FastSet::default();
         for member in &self.new {
             for hash in library.strong_hashes(*member) {
@@ -492,8 +500,8 @@ fn strong(facts: &LinkFacts) -> impl Iterator<Item = (&Global, &[u8])> {
 }
 
 /// True for a definition or reference that another object's definition may replace.
-fn is_replaceable(global: &Global, name: &[u8], restricted: &FastSet<&[u8]>) -> bool {
-    global.visibility == 0 && !global.absolute && !restricted.contains(name)
+fn is_replaceable(global: &Global, name: &[u8], is_restricted: &dyn Fn(&[u8]) -> bool) -> bool {
+    global.visibility == 0 && !global.absolute && !is_restricted(name)
 }
 
 fn is_weak_reference(global: &Global) -> bool {

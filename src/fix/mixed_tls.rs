@@ -6,9 +6,9 @@
 
 use crate::audit::{Audit, Libraries};
 use crate::format::archive::LinkFacts;
+use crate::format::elf::Object;
 use crate::format::elf::tables::Symbol;
-use crate::format::elf::{Object, Tables};
-use crate::id::{FastMap, FastSet, MemberId, NameId};
+use crate::id::{FastMap, FastSet, Id as _, MemberId, NameId};
 use crate::text::show;
 use object::elf;
 
@@ -33,9 +33,14 @@ pub(super) fn members(
         .filter(|(_, names)| !names.is_empty())
         .collect();
     let of_linked = of_linked(audit, linked, &thread_local);
-    let mut all = of_linked.thread_local.clone();
-    all.extend(thread_local.values().flatten());
-    if all.is_empty() {
+    let all = of_linked.thread_local.iter().chain(thread_local.values().flatten());
+    // By the index of a name: true for a thread-local one. Members use hundreds of thousands.
+    let mut is_thread_local = Vec::new();
+    for name in all {
+        is_thread_local.resize(library.names(), false);
+        is_thread_local[name.index()] = true;
+    }
+    if is_thread_local.is_empty() {
         return Vec::new();
     }
     let mut out = Vec::new();
@@ -54,7 +59,7 @@ pub(super) fn members(
         let is_own = |name: &NameId| own.is_some_and(|own| own.contains(name));
         let mut used = library.symbols(member).map(|(name, _)| name);
         let mixed = used.find(|name| {
-            if is_own(name) { of_linked.ordinary.contains(name) } else { all.contains(name) }
+            is_thread_local[name.index()] && (!is_own(name) || of_linked.ordinary.contains(name))
         });
         out.extend(mixed.map(|name| {
             let how = if is_own(&name) {
@@ -97,12 +102,11 @@ fn of_linked(
 ) -> Used {
     let mut out = Used::default();
     let asked: FastSet<NameId> = members.values().flatten().copied().collect();
+    let names: Vec<&[u8]> = asked.iter().map(|name| audit.library.text(*name)).collect();
+    let symbols = |object| symbols(object, &names);
     let of_libraries = libraries.objects().flat_map(symbols).filter(is_plain);
-    let all = symbols(object).chain(of_libraries);
+    let all = symbols(object).into_iter().chain(of_libraries);
     for symbol in all.filter(|symbol| elf::SymbolBind(symbol.bind) != elf::STB_LOCAL) {
-        if !is_thread_local(symbol.kind) && asked.is_empty() {
-            continue;
-        }
         let Some(name) = audit.library.find(symbol.name) else { continue };
         if is_thread_local(symbol.kind) {
             out.thread_local.insert(name);
@@ -113,8 +117,16 @@ fn of_linked(
     out
 }
 
-fn symbols(object: &Object) -> impl Iterator<Item = Symbol<'_>> {
-    object.tables.as_ref().into_iter().flat_map(Tables::symbols)
+/// The thread-local symbols of an object, and all symbols that may have one of `names`. No other
+/// name is read.
+fn symbols<'o>(object: &'o Object, names: &[&[u8]]) -> Vec<Symbol<'o>> {
+    let Some(tables) = &object.tables else { return Vec::new() };
+    let thread_local = tables.indices().filter(|index| tables.is_thread_local(*index));
+    let named = match names {
+        [] => Vec::new(),
+        _ => tables.indices_of(names.iter().copied()),
+    };
+    thread_local.chain(named).filter_map(|index| tables.symbol(index)).collect()
 }
 
 /// True if GNU ld gives the symbol of a shared library its name without a version.

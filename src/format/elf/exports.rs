@@ -103,6 +103,12 @@ impl Tables {
     /// table. The GNU hash table selects the symbols by hash, so few names are read. For an object
     /// without such a table, the result is all exports.
     pub fn exports_of<'n>(&self, names: impl Iterator<Item = &'n [u8]>) -> Vec<Symbol<'_>> {
+        self.indices_of(names).into_iter().filter_map(|index| self.export(index)).collect()
+    }
+
+    /// The indices of the symbols, defined or not, that may have one of `names`. They are found as
+    /// in [`Self::exports_of`].
+    pub fn indices_of<'n>(&self, names: impl Iterator<Item = &'n [u8]>) -> Vec<SymbolIndex> {
         let mut found: Vec<SymbolIndex> = self.unhashed_indices().collect();
         for hash in names.map(hash::gnu).filter(|hash| self.bloom().may_hold(*hash)) {
             self.walk_gnu(hash, None, &mut |index| {
@@ -112,7 +118,7 @@ impl Tables {
         }
         found.sort_unstable();
         found.dedup();
-        found.into_iter().filter_map(|index| self.export(index)).collect()
+        found
     }
 
     /// The indices of all symbols, without the reserved index 0.

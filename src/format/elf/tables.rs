@@ -228,6 +228,19 @@ impl Tables {
         })
     }
 
+    /// True if the symbol at `index` is thread-local. Its name is not read.
+    pub fn is_thread_local(&self, index: SymbolIndex) -> bool {
+        if self.is_64 {
+            self.is_thread_local_as::<elf::FileHeader64<Endianness>>(index)
+        } else {
+            self.is_thread_local_as::<elf::FileHeader32<Endianness>>(index)
+        }
+    }
+
+    fn is_thread_local_as<H: FileHeader<Endian = Endianness>>(&self, index: SymbolIndex) -> bool {
+        self.raw::<H>(index).is_some_and(|raw| raw.st_type() == elf::STT_TLS)
+    }
+
     /// True if the symbol at `index` is a function or variable with STB_GLOBAL and default
     /// visibility. Its name is not read.
     pub fn is_strong(&self, index: SymbolIndex) -> bool {
