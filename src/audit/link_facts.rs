@@ -35,7 +35,10 @@ impl Audit {
         let archives = members.chunk_by(is_of_one);
         let parts: Vec<&[MemberId]> = archives.flat_map(|of| of.chunks(TOGETHER)).collect();
         let found = parallel::map(&parts, |part| self.link_facts_of(tree, part, wanted));
-        found.into_iter().flatten().collect()
+        let mut out = FastMap::default();
+        out.reserve(members.len());
+        out.extend(found.into_iter().flatten());
+        out
     }
 
     /// The sections and relocations of members of one archive. Opens the archive once.

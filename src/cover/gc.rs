@@ -97,6 +97,7 @@ impl<'a> KeptSections<'a> {
             // GNU ld drops a section together with its SHF_LINK_ORDER parent, even if another
             // section refers to it.
             let parent = facts.sections.get(section).and_then(|section| section.ordered_by);
+            let parent = parent.map(|parent| parent as usize);
             return !self.is_gnu || parent.is_none_or(|parent| self.live.contains(&(by, parent)));
         }
         let is_debug = || self.used.contains(&by) && is_free_debug_section(facts, section);
@@ -268,13 +269,13 @@ impl<'a> Marker<'a> {
             }
             // Sections of one group are kept together. A SHF_LINK_ORDER section is kept with its
             // parent. mold 1.10 keeps neither.
-            let mut groups: FastMap<usize, Vec<usize>> = FastMap::default();
+            let mut groups: FastMap<u32, Vec<usize>> = FastMap::default();
             for (at, section) in facts.sections.iter().enumerate() {
                 if let Some(group) = section.unit.filter(|_| !is_mold) {
                     groups.entry(group).or_default().push(at);
                 }
                 if let Some(parent) = section.ordered_by.filter(|_| !is_mold) {
-                    by_section.entry((by, parent)).or_default().push((None, at));
+                    by_section.entry((by, parent as usize)).or_default().push((None, at));
                 }
             }
             for sections in groups.values() {

@@ -81,12 +81,12 @@ pub struct ObjectSection {
     /// `sh_type`
     pub kind: u32,
     /// Its COMDAT group, by index into `LinkFacts::groups`.
-    pub group: Option<usize>,
+    pub group: Option<u32>,
     /// Its group of any kind, as the index of the group's section. Sections of a group stay
     /// together.
-    pub unit: Option<usize>,
+    pub unit: Option<u32>,
     /// The section by which it is ordered (SHF_LINK_ORDER), and with which it stays.
-    pub ordered_by: Option<usize>,
+    pub ordered_by: Option<u32>,
     /// True for `.eh_frame`.
     pub is_unwind_table: bool,
     /// True if only debuggers read it.
@@ -301,7 +301,7 @@ impl LinkFacts {
     }
 
     pub(super) fn group_index(&self, section: usize) -> Option<usize> {
-        self.sections.get(section)?.group
+        self.sections.get(section)?.group.map(|group| group as usize)
     }
 
     /// The signatures of the COMDAT groups with a relocation that was wanted.
@@ -364,7 +364,7 @@ impl LinkFacts {
         let of_calls = self.tls_calls.values().flatten().copied();
         let named = self.globals.iter().enumerate().filter(|(_, global)| !global.is_nameless());
         globals.keep(of_relocations.chain(of_calls).chain(named.map(|(at, _)| at)));
-        let kept = || globals.kept().filter_map(|at| self.globals.get(at));
+        let kept = || globals.kept(&self.globals);
         let mut sections = Renumbering::new(self.sections.len());
         let told = self.sections.iter().enumerate();
         let told = told.filter(|(_, section)| section.name.is_some() || section.is_tls());
@@ -373,22 +373,21 @@ impl LinkFacts {
         // Index 0 stands for no section.
         sections.keep(std::iter::once(0).chain(told.map(|(at, _)| at)).chain(used).chain(defining));
         let section = |at: &ObjectSection| ObjectSection {
-            unit: at.unit.and_then(|at| sections.new_index(at)),
-            ordered_by: at.ordered_by.and_then(|at| sections.new_index(at)),
+            unit: at.unit.and_then(|at| sections.place(at as usize)),
+            ordered_by: at.ordered_by.and_then(|at| sections.place(at as usize)),
             ..at.clone()
         };
         let new_global = |at: usize| globals.new_index(at);
+        let global = |global: &Global| {
+            let section = sections.new_index(global.section).unwrap_or(0);
+            Global { section, ..global.clone() }
+        };
         Self {
-            sections: sections.kept().filter_map(|at| self.sections.get(at)).map(section).collect(),
+            sections: exact(sections.len, sections.kept(&self.sections).map(section)),
             groups: self.groups.clone(),
             odd_groups: self.odd_groups.clone(),
             entered_groups: self.entered_groups.clone(),
-            globals: kept()
-                .map(|global| {
-                    let section = sections.new_index(global.section).unwrap_or(0);
-                    Global { section, ..global.clone() }
-                })
-                .collect(),
+            globals: exact(globals.len, kept().map(global)),
             relocations: self
                 .relocations
                 .iter()
@@ -411,35 +410,60 @@ impl LinkFacts {
     }
 }
 
+/// Mark of an item that does not stay.
+const GONE: u32 = u32::MAX;
+
 /// The items of a list that stay, and their new indices.
-struct Renumbering(Vec<Option<usize>>);
+struct Renumbering {
+    /// For each item of the list, its new index or [`GONE`].
+    places: Vec<u32>,
+    /// Number of items that stay.
+    len: usize,
+}
 
 impl Renumbering {
     /// For a list of `len` items, of which none stays.
     fn new(len: usize) -> Self {
-        Self(vec![None; len])
+        Self { places: vec![GONE; len], len: 0 }
     }
 
     /// Keeps the items at these indices. Other indices are ignored.
     fn keep(&mut self, indices: impl Iterator<Item = usize>) {
         for at in indices {
-            if let Some(place) = self.0.get_mut(at) {
-                *place = Some(0);
+            if let Some(place) = self.places.get_mut(at) {
+                *place = 0;
             }
         }
-        self.0.iter_mut().flatten().enumerate().for_each(|(new, place)| *place = new);
+        let kept = self.places.iter_mut().filter(|place| **place != GONE);
+        self.len = 0;
+        for (new, place) in (0..).zip(kept) {
+            *place = new;
+            self.len += 1;
+        }
     }
 
-    /// The old indices of the items that stay.
-    fn kept(&self) -> impl Iterator<Item = usize> {
-        let all = self.0.iter().enumerate();
-        all.filter(|(_, new)| new.is_some()).map(|(at, _)| at)
+    /// The items of `list` that stay.
+    fn kept<'l, T>(&self, list: &'l [T]) -> impl Iterator<Item = &'l T> {
+        let all = self.places.iter().zip(list);
+        all.filter(|(place, _)| **place != GONE).map(|(_, item)| item)
     }
 
     /// The new index of an item that stays.
-    fn new_index(&self, at: usize) -> Option<usize> {
-        self.0.get(at).copied().flatten()
+    fn place(&self, at: usize) -> Option<u32> {
+        self.places.get(at).copied().filter(|place| *place != GONE)
     }
+
+    /// Like [`Self::place`], for fields that hold a `usize`.
+    fn new_index(&self, at: usize) -> Option<usize> {
+        self.place(at).map(|place| place as usize)
+    }
+}
+
+/// A list of `len` items without spare capacity.
+fn exact<T>(len: usize, items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut out = Vec::with_capacity(len);
+    out.extend(items);
+    out
 }
 
 #[cfg(test)]

@@ -261,7 +261,7 @@ fn object_section<H: FileHeader<Endian = Endianness>>(
         group: None,
         unit: None,
         ordered_by: (section.sh_flags(e).0 & elf::SHF_LINK_ORDER.0 != 0)
-            .then_some(section.sh_link(e) as usize),
+            .then_some(section.sh_link(e)),
         is_unwind_table: name == b".eh_frame",
         is_debug: name.starts_with(b".debug") || name.starts_with(b".stab"),
         is_named: KEPT.iter().any(|begin| name.starts_with(begin))
@@ -326,7 +326,7 @@ fn groups<'d, H: FileHeader<Endian = Endianness>>(
         for member in members {
             let member: &U32<Endianness> = member;
             if let Some(section) = out.sections.get_mut(member.get(e) as usize) {
-                section.unit = Some(index);
+                section.unit = u32::try_from(index).ok();
             }
         }
         if flag.0 & elf::GRP_COMDAT.0 == 0 {
@@ -340,7 +340,7 @@ fn groups<'d, H: FileHeader<Endian = Endianness>>(
         for member in members {
             let member: &U32<Endianness> = member;
             if let Some(section) = out.sections.get_mut(member.get(e) as usize) {
-                section.group = Some(group);
+                section.group = u32::try_from(group).ok();
             }
         }
     }
@@ -352,7 +352,7 @@ fn link_once(sections: &[(usize, &[u8])], out: &mut LinkFacts) -> Option<()> {
     for (section, name) in sections {
         if out.sections.get(*section)?.group.is_none() {
             let signature = out.keep(name)?;
-            out.sections.get_mut(*section)?.group = Some(out.groups.len());
+            out.sections.get_mut(*section)?.group = u32::try_from(out.groups.len()).ok();
             out.groups.push(signature);
         }
     }
