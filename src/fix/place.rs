@@ -446,7 +446,7 @@ impl<'a> Choice<'a> {
         if fitting.is_empty() {
             fitting = in_order(&can_write);
         }
-        let group = fullest(self.audit, self.list, dir, &fitting);
+        let group = fullest((self.audit, self.needs), self.list, dir, &fitting);
         let doubt = (group.is_none() && fitting.len() > 1).then(|| {
             format!(
                 "no variable or target lists mainly archives of {}; the largest is used",
@@ -471,20 +471,17 @@ fn largest<'l>(list: &'l DepsList, among: &BTreeSet<&[u8]>) -> Option<&'l [u8]> 
 /// The variable or target of `among` with more than half of its candidate archives in `dir`. Of
 /// several, the one with the most archives in `dir` wins, then the one with the largest share.
 fn fullest<'l>(
-    audit: &Audit,
+    (audit, needs): (&Audit, &LinkNeeds),
     list: &'l DepsList,
     dir: &Path,
     among: &BTreeSet<&[u8]>,
 ) -> Option<&'l [u8]> {
-    let library = &audit.library;
-    let in_dir = library.entries().filter(|(_, entry)| entry.path.parent() == Some(dir));
-    let here: BTreeSet<&[u8]> =
-        order::set(in_dir.filter_map(|(archive, _)| listed_name(library, archive)));
+    let here = needs.in_directory(&audit.library, dir);
     let mut counts: BTreeMap<&[u8], (usize, usize, usize)> = BTreeMap::new();
     let sets = list.sets().iter().enumerate();
     for (at, set) in sets.filter(|(_, set)| among.contains(&*set.name)) {
         let count = counts.entry(&set.name).or_insert((0, 0, at));
-        count.0 += set.names().filter(|name| here.contains(name)).count();
+        count.0 += set.names().filter(|name| here.contains(*name)).count();
         count.1 += set.known();
     }
     let fitting = counts.into_iter().filter(|(_, (here, all, _))| 2 * here > *all);

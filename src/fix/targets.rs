@@ -5,6 +5,7 @@
 use super::link_order::{self, References};
 use crate::audit::Audit;
 use crate::cmake;
+use crate::cover::ArchiveSet;
 use crate::format::deps_list::{DepsList, LinkParts, Loss, Removal, RemovedNames, Set, SetCommand};
 use crate::id::{ArchiveId, FastMap, FastSet, FileId};
 use crate::merged::list::listed_name;
@@ -15,7 +16,8 @@ use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
 /// Maximum number of variables that are visited below one target.
@@ -41,6 +43,8 @@ pub(super) struct LinkNeeds {
     /// For each removal by a regular expression, the words that were compared with it. `None` if a
     /// comparison failed.
     matched: RefCell<FastMap<usize, Option<Matches>>>,
+    /// The results of [`Self::in_directory`].
+    in_directories: RefCell<FastMap<PathBuf, Rc<FastSet<Vec<u8>>>>>,
 }
 
 /// Words, and whether an expression matches them.
@@ -67,12 +71,24 @@ impl LinkNeeds {
         let all = listed.values().chain(files.keys()).copied().filter(|_| is_needed);
         let references = link_order::between(library, &order::set(all));
         let (lines, used, matched) = (OnceLock::new(), OnceLock::new(), RefCell::default());
-        Self { files, references, listed, lines, used, matched }
+        let in_directories = RefCell::default();
+        Self { files, references, listed, lines, used, matched, in_directories }
     }
 
     /// The files that need `archive`.
     pub(super) fn files(&self, archive: ArchiveId) -> impl Iterator<Item = FileId> {
         self.files.get(&archive).into_iter().flatten().copied()
+    }
+
+    /// The names by which lists may refer to the archives in `dir`.
+    pub(super) fn in_directory(&self, library: &ArchiveSet, dir: &Path) -> Rc<FastSet<Vec<u8>>> {
+        let find = || {
+            let inside = library.entries().filter(|(_, entry)| entry.path.parent() == Some(dir));
+            let names = inside.filter_map(|(archive, _)| listed_name(library, archive));
+            Rc::new(names.map(<[u8]>::to_vec).collect())
+        };
+        let mut known = self.in_directories.borrow_mut();
+        Rc::clone(known.entry_ref(dir).or_insert_with(find))
     }
 
     fn refers(&self, from: ArchiveId, to: ArchiveId) -> bool {

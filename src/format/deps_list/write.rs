@@ -74,6 +74,7 @@ struct SetSpellings<'s> {
     /// The entries whose spelling a new name can copy: those that [`DepsList::identify`] recognised
     /// as archives, or all if it recognised none. Without entries, the names in `$<TARGET_FILE:…>`.
     models: Vec<&'s ListedArchive>,
+    /// The number of models with each spelling; empty if all have the same one.
     counts: BTreeMap<&'s Spelling, usize>,
     /// True if a set without models takes names as they are.
     takes_any: bool,
@@ -91,8 +92,11 @@ impl<'s> SetSpellings<'s> {
             models.extend(set.mentions.iter().filter(|entry| entry.spelling.is_target_file()));
         }
         let mut counts: BTreeMap<&Spelling, usize> = BTreeMap::new();
-        for entry in &models {
-            *counts.entry(&entry.spelling).or_default() += 1;
+        let is_same = |a: &Spelling, b: &Spelling| a.is_bare() && b.is_bare() || a == b;
+        if models.windows(2).any(|two| !is_same(&two[0].spelling, &two[1].spelling)) {
+            for entry in &models {
+                *counts.entry(&entry.spelling).or_default() += 1;
+            }
         }
         Self { models, counts, takes_any: !set.is_components && !set.visits_lists() }
     }
@@ -100,10 +104,11 @@ impl<'s> SetSpellings<'s> {
     /// The text for `name`, in the spelling of the entry with the longest common prefix. `None` if
     /// no spelling can write the name.
     fn word(&self, name: &[u8]) -> Option<Vec<u8>> {
-        match self.counts.first_key_value() {
-            None => return self.takes_any.then(|| name.to_vec()),
-            Some((only, _)) if self.counts.len() == 1 => return only.write(name),
-            Some(_) => {}
+        let Some(first) = self.models.first() else {
+            return self.takes_any.then(|| name.to_vec());
+        };
+        if self.counts.is_empty() {
+            return first.spelling.write(name);
         }
         let can = self.models.iter().filter(|entry| entry.spelling.write(name).is_some());
         let rank =
