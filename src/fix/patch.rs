@@ -71,6 +71,7 @@ pub(super) struct Patcher<'a> {
     pub(super) audit: &'a mut Audit,
     plan: &'a Plan,
     tree: &'a dyn Tree,
+    /// The load errors before the steps.
     before: BTreeSet<LoadError>,
     looks: usize,
     verified: Verified,
@@ -146,13 +147,16 @@ impl<'a> Patcher<'a> {
         tree: &'a dyn Tree,
         verified: Verified,
     ) -> Self {
-        let before = Audit::faults(&audit.diagnosis);
-        Self { audit, plan, tree, before, looks: 0, verified }
+        Self { audit, plan, tree, before: BTreeSet::new(), looks: 0, verified }
     }
 
     /// Verifies the steps. Returns the verified alternative of each step or the reason for its
     /// refusal, and all verified changes.
     pub(super) fn run(mut self, steps: &[Step]) -> (Vec<Result<Patch, String>>, Verified) {
+        if steps.is_empty() {
+            return (Vec::new(), self.verified);
+        }
+        self.before = Audit::faults(&self.audit.diagnosis);
         let mut files: Vec<FileId> = steps.iter().map(|step| step.file).collect();
         files.arrange();
         files.dedup();
