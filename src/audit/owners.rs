@@ -11,6 +11,7 @@ use crate::order::Arrange as _;
 use crate::parallel;
 use crate::text::last_part;
 use crate::tree::{DirEntryKind, EntryType, Opened, Tree};
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,13 @@ const ARCHITECTURES: &str = "/var/lib/dpkg/arch";
 const AT_ONCE: usize = 256;
 const MOST_OF_LIST: u64 = 32 << 20;
 const MOST_OF_ALL: usize = 256 << 20;
+/// Initial size in bytes of the memory for lists. Most lists are shorter.
+const ROOM: usize = 256 << 10;
+
+thread_local! {
+    /// The text of a list, in memory that a thread reuses for all lists.
+    static LIST: RefCell<Vec<u8>> = RefCell::default();
+}
 
 /// A path that an installed package owns.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -147,14 +155,16 @@ fn listed<'l>(
     let mut out = Vec::new();
     let mut bytes = 0;
     for some in lists.chunks(AT_ONCE) {
-        let found = parallel::map(some, |list| {
-            let text = contents(tree, list, MOST_OF_LIST).unwrap_or_default();
+        let of_list = |text: &[u8]| {
             // The last byte rejects most lines.
-            let wanted = lines(&text).filter(|line| may_end(line)).filter(|line| {
+            let wanted = lines(text).filter(|line| may_end(line)).filter(|line| {
                 let name = memchr::memrchr(b'/', line).map(|at| &line[at + 1..]);
                 name.is_some_and(|name| names.contains(name))
             });
             (text.len(), wanted.map(<[u8]>::to_vec).collect::<Vec<_>>())
+        };
+        let found = parallel::map(some, |list| {
+            LIST.with_borrow_mut(|memory| of_list(contents_in(tree, list, memory)))
         });
         for (list, (len, wanted)) in some.iter().zip(found) {
             bytes += len;
@@ -200,6 +210,18 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
         Some(line)
     });
     lines.filter(|line| !line.is_empty())
+}
+
+/// The bytes of a list, which are read into `memory`; empty if it is too long or cannot be read.
+fn contents_in<'m>(tree: &dyn Tree, list: &Path, memory: &'m mut Vec<u8>) -> &'m [u8] {
+    let Ok(Opened::File(handle)) = tree.open(list) else { return &[] };
+    let len = handle.stat().len;
+    let Some(len) = usize::try_from(len).ok().filter(|_| len <= MOST_OF_LIST) else { return &[] };
+    if memory.len() < len {
+        *memory = vec![0; len.max(ROOM)];
+    }
+    let read = handle.read_at(&mut memory[..len], 0).unwrap_or_default();
+    &memory[..read]
 }
 
 /// The bytes of a file; `None` if it has more than `most`, or cannot be read.

@@ -8,6 +8,7 @@ use crate::finding::{Evidence, EvidenceKind, Finding, Findings, FixKind, INSTALL
 use crate::format::deps_list::bare_name;
 use crate::id::FastSet;
 use crate::merged::runtime::is_runtime;
+use crate::order;
 use crate::plan::Plan;
 use crate::tree::Tree;
 use crate::wants::Wants;
@@ -37,11 +38,10 @@ pub fn attach(
     let read: FastSet<&[u8]> =
         files.flat_map(|file| [file, bare_name(file).unwrap_or(file)]).collect();
     let missing = |finding: &Finding| missing(finding, &read);
-    let candidates = |finding: &Finding| -> Vec<PathBuf> {
-        let found = finding.evidence.iter().filter_map(candidate);
-        found.map(Path::to_path_buf).collect()
-    };
-    let mut paths: BTreeSet<PathBuf> = findings.iter().flat_map(|f| candidates(f)).collect();
+    // Thousands of findings name the same few archives.
+    let found: FastSet<&Path> =
+        findings.iter().flat_map(|finding| &finding.evidence).filter_map(candidate).collect();
+    let mut paths: BTreeSet<PathBuf> = order::set(found.into_iter().map(Path::to_path_buf));
     let added = proposal.iter().flat_map(|one| one.remedy.added());
     paths.extend(added.filter(|path| is_archive(path)).cloned());
     let names: BTreeSet<Vec<u8>> = findings.iter().flat_map(|f| missing(f)).collect();
