@@ -25,14 +25,15 @@ use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::finding::{Fix, FixKind, Proof};
 use crate::format::deps_list::{SetChange, SetCommand};
 use crate::format::elf::Object;
-use crate::id::{ArchiveId, FileId};
+use crate::id::{ArchiveId, FastMap, FileId, MemberId};
 use crate::merged::solve::{Solution, Solved, SymbolClosure};
 use crate::order;
 use crate::order::Arrange as _;
+use crate::plan::FixRequest;
 use crate::plan::Plan;
-use crate::plan::{FixRequest, MergedFrom};
 use crate::text::{show, show_path};
 use crate::tree::Tree;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -134,7 +135,16 @@ fn of_symbols(
         add.iter()
             .map(|archive| (*archive, place(audit, (listed.as_ref(), fat), *archive, &needs))),
     );
-    let context = Context { audit, fat, listed: listed.as_ref(), places: &places, proofs: &proofs };
+    let list_path = listed.as_ref().map(|listed| Arc::from(listed.entry.path.as_path()));
+    let context = Context {
+        audit,
+        fat,
+        listed: listed.as_ref(),
+        list_path,
+        places: &places,
+        proofs: &proofs,
+        verified: RefCell::default(),
+    };
     for finding in findings.iter_mut().filter(|finding| finding.rule == *"undefined-symbol") {
         let file = audit.corpus.file_at(&finding.full_path());
         let solution = solutions.iter().find(|solution| Some(solution.file) == file);
@@ -195,8 +205,12 @@ struct Context<'a> {
     audit: &'a Audit,
     fat: Option<ArchiveId>,
     listed: Option<&'a Listed<'a>>,
+    /// The path of the list.
+    list_path: Option<Arc<Path>>,
     places: &'a BTreeMap<ArchiveId, ListPosition>,
     proofs: &'a Proofs,
+    /// The results of [`Self::verified`].
+    verified: RefCell<FastMap<(FileId, MemberId), Arc<str>>>,
 }
 
 impl Context<'_> {
@@ -238,9 +252,9 @@ impl Context<'_> {
         };
         let path = || self.audit.library.entry(archive).path.as_os_str().as_bytes().to_vec();
         match self.listed {
-            Some(Listed { entry: MergedFrom { path: list_path, .. }, list }) => Fix {
+            Some(Listed { list, .. }) => Fix {
                 intent: FixKind::AddToList,
-                list: Some(Arc::from(list_path.as_path())),
+                list: self.list_path.clone(),
                 set: place.sets.first().map(|set| list.sets()[*set].name.clone()),
                 entry: Some(place.name.clone().unwrap_or_else(path)),
                 from: None,
@@ -295,11 +309,19 @@ impl Context<'_> {
         if let Some(doubt) = self.proofs.doubt(file, symbol, part) {
             return Proof::Unknown(doubt.into());
         }
+        Proof::Proven(self.verified(file, part))
+    }
+
+    /// The words for a verified fix. Symbols with the same first member share them.
+    fn verified(&self, file: FileId, part: &SymbolClosure) -> Arc<str> {
         let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-        let (archives, members) =
-            (plural(part.archives.len(), "archive"), plural(part.members, "member"));
-        let said = format!("audited again with {archives} ({members}): no new undefined symbols");
-        Proof::Proven(said.into())
+        let say = || {
+            let archives = plural(part.archives.len(), "archive");
+            let members = plural(part.members, "member");
+            format!("audited again with {archives} ({members}): no new undefined symbols").into()
+        };
+        let mut known = self.verified.borrow_mut();
+        Arc::clone(known.entry((file, part.first)).or_insert_with(say))
     }
 }
 

@@ -211,11 +211,15 @@ impl NearQuery {
     /// The keys of a definition with this name that an undefined name also has.
     fn of(&self, name: &[u8]) -> Vec<NearKey> {
         let mut out: Vec<NearKey> = Vec::new();
+        let lead = first_component(name);
+        // A wanted name shares its own scope. This test is cheaper than hashing a whole name.
+        if lead.is_some_and(|lead| !self.may_share_scope(lead)) {
+            return out;
+        }
         if self.names.contains(name) {
             out.push(NearKey::Name(name.to_vec()));
         }
-        let is_near = first_component(name).is_some_and(|lead| self.may_share_scope(lead));
-        let parts = if is_near { parts(name) } else { None };
+        let parts = if lead.is_some() { parts(name) } else { None };
         let near = parts.iter().flat_map(keys);
         out.extend(near.filter(|key| self.keys.contains(key)));
         out

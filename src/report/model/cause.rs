@@ -348,7 +348,7 @@ fn weigh(
     let roots: FastSet<&Path> =
         own().filter_map(|finding| finding.root.as_deref()).chain(in_evidence).collect();
     let symbols: FastSet<_> = own().filter_map(|finding| finding.symbol.as_deref()).collect();
-    let mut fix: Vec<Fix> = own().flat_map(|finding| &finding.fix).cloned().collect();
+    let mut fix: Vec<&Fix> = own().flat_map(|finding| &finding.fix).collect();
     fix.arrange();
     fix.dedup();
     let key = |finding: &&ReportFinding| (Reverse(finding.level), finding.symbol.is_none());
@@ -364,7 +364,7 @@ fn weigh(
         symbols: symbols.len(),
         places: by_directory(own()),
         group: None,
-        fix,
+        fix: fix.into_iter().cloned().collect(),
         evidence: Vec::new(),
         id,
     }
