@@ -24,9 +24,9 @@ use crate::views::archive::{
     TypedLink, lld, shown,
 };
 use anyhow::{Context as _, Result, bail};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -293,20 +293,26 @@ fn ask(
         members: true,
         indexes: linker_of(options) == cover::Linker::Gnu,
         symbols: names,
-        ld_library_path: needed_path(options, &prepared.plan.ld_library_path),
+        ld_library_path: needed_path(options, (&prepared.plan.cwd, &prepared.plan.ld_library_path)),
         ..prepared.plan.clone()
     };
     Ok((asked, plan, scripts))
 }
 
 /// The directories in which GNU ld searches for libraries that shared objects need, before those of
-/// their DT_RUNPATH: of `-rpath-link`, `-rpath` and LD_LIBRARY_PATH.
-fn needed_path(options: &ArchiveOptions, library_path: &[u8]) -> Vec<u8> {
-    let mut dirs: Vec<_> = options.left_out.needed_dirs.iter().collect();
-    dirs.sort_by_key(|(search, _)| *search);
-    let dirs = dirs.into_iter().map(|(_, list)| list.as_bytes());
-    let all = dirs.chain(std::iter::once(library_path)).filter(|list| !list.is_empty());
-    all.collect::<Vec<_>>().join(&b':')
+/// their DT_RUNPATH: of `-rpath-link`, `-rpath` and LD_LIBRARY_PATH. Relative ones start from the
+/// linker's directory `cwd`, not from the one of a program.
+fn needed_path(options: &ArchiveOptions, (cwd, library_path): (&Path, &[u8])) -> Vec<u8> {
+    let mut lists: Vec<_> = options.left_out.needed_dirs.iter().collect();
+    lists.sort_by_key(|(search, _)| *search);
+    let dirs = lists.into_iter().flat_map(|(_, list)| list.as_bytes().split(|byte| *byte == b':'));
+    let whole = |dir: &[u8]| match dir.starts_with(b"$") {
+        true => dir.to_vec(),
+        false => cwd.join(OsStr::from_bytes(dir)).into_os_string().into_vec(),
+    };
+    let mut out: Vec<Vec<u8>> = dirs.map(whole).collect();
+    out.extend((!library_path.is_empty()).then(|| library_path.to_vec()));
+    out.join(&b':')
 }
 
 fn bytes(names: &[OsString]) -> Vec<Box<[u8]>> {

@@ -188,8 +188,6 @@ fn libraries_behind_the_inputs() {
             ("gnu", "case.o libz1.so -rpath d -rpath-link one", &[]),
             ("gnu", "case.o libz1r.so -rpath-link one", &[]),
             ("gnu", "case.o libz1.so -R full", &["z4"]),
-            ("lld", "case.o libz1.so -rpath-link d", &[]),
-            ("mold", "case.o libz1.so -rpath-link d", &[]),
             // The output defines names, and archives were searched before.
             ("gnu", "case.o libz1r.so z3.o", &[]),
             ("gnu", "case.o libz1r.so z3.a", &["z3"]),
@@ -200,8 +198,16 @@ fn libraries_behind_the_inputs() {
             ("gnu", "--allow-shlib-undefined case.o libz1r.so", &[]),
         ],
     );
-    let line = ["--linker", "gnu", "case.o", "libz1r.so"];
+    for (program, linker) in LINKERS.iter().filter(|(_, linker)| *linker != "gnu") {
+        let words = ["case.o", "libz1.so", "-rpath-link", "d"];
+        let line = [&["--quiet", "--linker", linker], &words[..]].concat();
+        let (answer, status) = archive(&lab.root(), &line);
+        assert_eq!(status, Some(0), "{linker}: {answer}");
+        assert!(!has(program) || theirs(&lab, program, &words).is_empty(), "{program}");
+    }
+    let line = ["--linker", "gnu", "case.o", "libz1.so", "-rpath-link", "d"];
     let (answer, _) = archive(&lab.root(), &line);
+    assert_eq!(answer["complete"], true, "{answer}");
     let by = answer["undefined"][0]["by"][0]["path"].as_str().expect("a path");
     assert!(by.ends_with("/d/libz2.so"), "{answer}");
 }
