@@ -5,7 +5,7 @@
 //! file and the order of its link. `link_order` gives the order for a linker. `prove` resolves and
 //! binds again with the fix applied. `search_path`, `search_policy`, `dead_entries`, `needs`,
 //! `unused_needs` and `renamed_needs` propose changes of dynamic sections; `patch` verifies them,
-//! and `steps` attaches the results. `owners` names the packages of archives.
+//! `obstacles` finds files that patchelf would damage, and `steps` attaches the results. `owners` names the packages of archives.
 //!
 //! `propose` runs all of these except `owners`. Audited files do not change: `emit` writes the fix
 //! plan for other tools.
@@ -25,6 +25,7 @@ pub mod fix_plan;
 mod link_order;
 mod minimal;
 mod needs;
+mod obstacles;
 pub mod owners;
 mod patch;
 mod place;

@@ -3,11 +3,13 @@
 //! - there is no new error
 //! - all files that were loaded before are still loaded, except libraries of dropped needs
 //! - a change of needs leaves all other bindings the same
+//! - patchelf can change the file without damage (`obstacles`)
 //!
 //! A need is not dropped if plugins may use its library, or if constructors would run in another
 //! order.
 
 use super::fix_plan::{ElfPatch, PathChange};
+use super::obstacles::Obstacles;
 use crate::audit::{Audit, LoadError};
 use crate::facts::Edits;
 use crate::format::elf::edit::{Edited, NewNeeds, NewSearchPath};
@@ -74,6 +76,7 @@ pub(super) struct Patcher<'a> {
     /// The load errors before the steps.
     before: BTreeSet<LoadError>,
     looks: usize,
+    obstacles: Obstacles,
     verified: Verified,
 }
 
@@ -147,7 +150,8 @@ impl<'a> Patcher<'a> {
         tree: &'a dyn Tree,
         verified: Verified,
     ) -> Self {
-        Self { audit, plan, tree, before: BTreeSet::new(), looks: 0, verified }
+        let (before, obstacles) = (BTreeSet::new(), Obstacles::default());
+        Self { audit, plan, tree, before, looks: 0, obstacles, verified }
     }
 
     /// Verifies the steps. Returns the verified alternative of each step or the reason for its
@@ -205,6 +209,11 @@ impl<'a> Patcher<'a> {
         let mut files = self.verified.clone();
         for (step, patch) in steps {
             files.entry(step.file).or_default().add(patch);
+        }
+        for change in &files {
+            if let Some(why) = self.obstacles.of(self.audit, self.tree, change) {
+                return Err(why.to_owned());
+            }
         }
         let mut edits = Edits::default();
         for (file, patch) in &files {

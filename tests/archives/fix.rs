@@ -17,6 +17,7 @@ mod loops;
 mod merged;
 mod mri;
 mod owners;
+mod patched_files;
 mod proofs;
 mod random;
 mod search_paths;

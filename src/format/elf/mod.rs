@@ -23,6 +23,7 @@ pub mod machine;
 mod many;
 mod musl;
 mod openers;
+pub mod patchable;
 mod pieces;
 mod property;
 mod read;

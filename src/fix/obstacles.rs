@@ -1,0 +1,34 @@
+//! Files that patchelf cannot change, and changes with which it would damage the file. Such a
+//! change is not verified, even if the loader would accept its result.
+
+use super::patch::Patch;
+use crate::audit::Audit;
+use crate::format::elf::patchable::{Patchable, patchable};
+use crate::id::{FastMap, FileId};
+use crate::tree::Tree;
+
+const NO_SECTIONS: &str =
+    "patchelf cannot change the file, because it has no section headers for its dynamic section";
+
+/// The files that were looked at, each read once.
+#[derive(Default)]
+pub(super) struct Obstacles {
+    files: FastMap<FileId, Option<Patchable>>,
+}
+
+impl Obstacles {
+    /// The reason why patchelf cannot make a change; `None` if it can.
+    pub(super) fn of(
+        &mut self,
+        audit: &Audit,
+        tree: &dyn Tree,
+        (file, _): (&FileId, &Patch),
+    ) -> Option<&'static str> {
+        let path = &audit.corpus.files[*file].path;
+        let read = || patchable(&tree.open_regular(path).ok()?);
+        match self.files.entry(*file).or_insert_with(read) {
+            None => Some(NO_SECTIONS),
+            Some(_) => None,
+        }
+    }
+}

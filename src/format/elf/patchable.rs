@@ -1,0 +1,255 @@
+//! The parts of a file on which the result of patchelf depends. patchelf finds tables by their
+//! section headers, overwrites an old search path in the string table, and appends tables that
+//! grow. Only `fix` reads these parts.
+
+use super::{Header, header::endian};
+use crate::format::{c_string, read_range};
+use crate::tree::Handle;
+use object::pod::{Pod, from_bytes, slice_from_bytes};
+use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader, Sym};
+use object::{Endianness, U32, elf};
+use std::ops::Range;
+
+type Verneed = elf::Verneed<Endianness>;
+type Vernaux = elf::Vernaux<Endianness>;
+type Verdef = elf::Verdef<Endianness>;
+type Verdaux = elf::Verdaux<Endianness>;
+
+/// Upper bound, in bytes, for one table. A file with a larger table counts as one that patchelf
+/// cannot change.
+const MOST_TABLE: u64 = 1 << 30;
+/// Upper bound, in bytes, for the text of a search path. A longer one counts as shared.
+const MOST_PATH: u64 = 64 << 10;
+/// Upper bound, in bytes, for zeros at the end of a file that count as padding.
+const MOST_PADDING: u64 = 4 << 10;
+/// Upper bound for the records of each version table. Offsets link them, and a cycle would never
+/// end.
+const MOST_RECORDS: usize = 1 << 16;
+
+/// The result of patchelf on a file that it can change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patchable {
+    /// True if the text of the search path is also text of another name, such as a symbol. GNU ld
+    /// stores a name in the end of a longer one.
+    pub path_is_shared: bool,
+    /// True if data follows the ELF image, such as the archive of a program that unpacks itself.
+    pub has_payload: bool,
+}
+
+/// `None` if patchelf cannot change the file: it has no section headers, or they do not lead to its
+/// dynamic section and string table.
+pub fn patchable(file: &Handle) -> Option<Patchable> {
+    let head = read_range(file, 0, 64).ok()?;
+    let header = Header::parse(&head)?;
+    if header.is_64 {
+        patchable_as::<elf::FileHeader64<Endianness>>(file, &head, &header)
+    } else {
+        patchable_as::<elf::FileHeader32<Endianness>>(file, &head, &header)
+    }
+}
+
+fn patchable_as<H: FileHeader<Endian = Endianness>>(
+    file: &Handle,
+    head: &[u8],
+    header: &Header,
+) -> Option<Patchable> {
+    let image = Image::<H>::read(file, head, header)?;
+    let sections = image.sections()?;
+    let dynamic = image.section(sections, b".dynamic")?;
+    let strings = image.section(sections, b".dynstr")?;
+    let dynamic = image.content(dynamic)?;
+    let entries = slice_from_bytes::<H::Dyn>(&dynamic, dynamic.len() / size_of::<H::Dyn>());
+    let entries = entries.ok()?.0;
+    let table = entries.iter().find(|entry| entry.d_tag(image.e) == elf::DT_STRTAB)?;
+    if table.d_val(image.e).into() != strings.sh_addr(image.e).into() {
+        return None;
+    }
+    let path = image.path(strings, entries)?;
+    let path_is_shared = image.is_shared(sections, entries, &path)?;
+    Some(Patchable { path_is_shared, has_payload: image.has_payload(sections)? })
+}
+
+/// A file with its headers.
+struct Image<'f, H: FileHeader<Endian = Endianness>> {
+    file: &'f Handle,
+    e: Endianness,
+    raw: H,
+    /// The program headers, then the section headers.
+    headers: (Vec<u8>, Vec<u8>),
+    /// The names of sections.
+    names: Vec<u8>,
+}
+
+/// The text of a search path in the string table.
+struct PathText {
+    range: Range<u64>,
+    /// True if no NUL comes before it: it is the end of a longer string.
+    is_end: bool,
+}
+
+impl<'f, H: FileHeader<Endian = Endianness>> Image<'f, H> {
+    fn read(file: &'f Handle, head: &[u8], header: &Header) -> Option<Self> {
+        let (e, raw) = (endian(header.big), *from_bytes::<H>(head).ok()?.0);
+        let size = |count: u16, each: usize| u64::from(count) * each as u64;
+        let segments = size(header.phnum, size_of::<H::ProgramHeader>());
+        let sections = size(raw.e_shnum(e), size_of::<H::SectionHeader>());
+        let headers = (
+            read_range(file, header.phoff, segments).ok()?,
+            read_range(file, header.sections.0, sections).ok()?,
+        );
+        let mut image = Self { file, e, raw, headers, names: Vec::new() };
+        let names = image.sections()?.get(usize::from(raw.e_shstrndx(e).0))?;
+        image.names = image.content(names)?;
+        Some(image)
+    }
+
+    /// `None` if the file ends before the last section header.
+    fn sections(&self) -> Option<&[H::SectionHeader]> {
+        let count = usize::from(self.raw.e_shnum(self.e));
+        Some(slice_from_bytes(&self.headers.1, count).ok()?.0)
+    }
+
+    /// The section of this name.
+    fn section<'s>(
+        &self,
+        sections: &'s [H::SectionHeader],
+        name: &[u8],
+    ) -> Option<&'s H::SectionHeader> {
+        let name_of = |section: &H::SectionHeader| section.sh_name(self.e) as usize;
+        sections.iter().find(|section| c_string(&self.names, name_of(section)) == Some(name))
+    }
+
+    /// The bytes of a section; `None` if it is too large or ends beyond the end of the file.
+    fn content(&self, section: &H::SectionHeader) -> Option<Vec<u8>> {
+        let (offset, size) = (section.sh_offset(self.e).into(), section.sh_size(self.e).into());
+        let size = Some(size).filter(|size| *size <= MOST_TABLE)?;
+        let bytes = read_range(self.file, offset, size).ok()?;
+        (bytes.len() as u64 == size).then_some(bytes)
+    }
+
+    /// The search path that patchelf overwrites: that of the last DT_RUNPATH, else of the last
+    /// DT_RPATH. Empty without a search path; `None` if it cannot be read.
+    fn path(&self, strings: &H::SectionHeader, entries: &[H::Dyn]) -> Option<PathText> {
+        let last = |tag| { entries.iter() }.rfind(|entry| entry.d_tag(self.e) == tag);
+        let Some(entry) = last(elf::DT_RUNPATH).or_else(|| last(elf::DT_RPATH)) else {
+            return Some(PathText { range: 0..0, is_end: false });
+        };
+        let (start, size): (u64, u64) =
+            (entry.d_val(self.e).into(), strings.sh_size(self.e).into());
+        // The byte before the text shows if a longer string ends with it.
+        let before = start.min(1);
+        let from = start - before;
+        let most = size.checked_sub(from)?.min(MOST_PATH);
+        let offset: u64 = strings.sh_offset(self.e).into();
+        let bytes = read_range(self.file, offset.checked_add(from)?, most).ok()?;
+        let (before, text) = bytes.split_at_checked(usize::try_from(before).ok()?)?;
+        let len = c_string(text, 0).map_or(MOST_PATH, |text| text.len() as u64);
+        let is_end = before.first().is_some_and(|byte| *byte != 0) || len == MOST_PATH;
+        Some(PathText { range: start..start.saturating_add(len), is_end })
+    }
+
+    /// True if a part of this text belongs to another name too; `None` if this cannot be decided.
+    fn is_shared(
+        &self,
+        sections: &[H::SectionHeader],
+        entries: &[H::Dyn],
+        path: &PathText,
+    ) -> Option<bool> {
+        const NAMES: [elf::DynamicTag; 7] = [
+            elf::DT_NEEDED,
+            elf::DT_SONAME,
+            elf::DT_AUXILIARY,
+            elf::DT_FILTER,
+            elf::DT_CONFIG,
+            elf::DT_DEPAUDIT,
+            elf::DT_AUDIT,
+        ];
+        let is_inside = |name: u64| path.range.contains(&name);
+        let mut names = entries.iter().filter(|entry| NAMES.contains(&entry.d_tag(self.e)));
+        if path.range.is_empty() {
+            return Some(false);
+        }
+        if path.is_end || names.any(|entry| is_inside(entry.d_val(self.e).into())) {
+            return Some(true);
+        }
+        for section in sections {
+            let is_name_of = match section.sh_type(self.e) {
+                elf::SHT_DYNSYM => Self::any_symbol,
+                elf::SHT_GNU_VERNEED => Self::any_needed_version,
+                elf::SHT_GNU_VERDEF => Self::any_defined_version,
+                _ => continue,
+            };
+            if is_name_of(self, &self.content(section)?, &is_inside) {
+                return Some(true);
+            }
+        }
+        Some(false)
+    }
+
+    fn any_symbol(&self, bytes: &[u8], is_inside: &dyn Fn(u64) -> bool) -> bool {
+        let symbols = slice_from_bytes::<H::Sym>(bytes, bytes.len() / size_of::<H::Sym>());
+        let symbols = symbols.map_or(&[][..], |(symbols, _)| symbols);
+        symbols.iter().any(|symbol| is_inside(symbol.st_name(self.e).into()))
+    }
+
+    /// `is_inside` of the names in DT_VERNEED.
+    fn any_needed_version(&self, bytes: &[u8], is_inside: &dyn Fn(u64) -> bool) -> bool {
+        let e = self.e;
+        let file = |file: &Verneed| (file.vn_file, file.vn_next);
+        let version = |version: &Vernaux| (version.vna_name, version.vna_next);
+        linked(e, bytes, 0, file).any(|(at, file, name)| {
+            let first = at.saturating_add(file.vn_aux.get(e) as usize);
+            is_inside(name) || linked(e, bytes, first, version).any(|(_, _, name)| is_inside(name))
+        })
+    }
+
+    /// `is_inside` of the names in DT_VERDEF.
+    fn any_defined_version(&self, bytes: &[u8], is_inside: &dyn Fn(u64) -> bool) -> bool {
+        let e = self.e;
+        let definition = |definition: &Verdef| (U32::new(e, 0), definition.vd_next);
+        let name = |name: &Verdaux| (name.vda_name, name.vda_next);
+        linked(e, bytes, 0, definition).any(|(at, definition, _)| {
+            let first = at.saturating_add(definition.vd_aux.get(e) as usize);
+            linked(e, bytes, first, name).any(|(_, _, name)| is_inside(name))
+        })
+    }
+
+    /// True if the file has data behind the last byte of its headers, segments and sections.
+    fn has_payload(&self, sections: &[H::SectionHeader]) -> Option<bool> {
+        let e = self.e;
+        let count = usize::from(self.raw.e_phnum(e));
+        let (segments, _) = slice_from_bytes::<H::ProgramHeader>(&self.headers.0, count).ok()?;
+        let segments = segments.iter().map(|one| (one.p_offset(e).into(), one.p_filesz(e).into()));
+        let sections = sections.iter().filter(|one| one.sh_type(e) != elf::SHT_NOBITS);
+        let sections = sections.map(|one| (one.sh_offset(e).into(), one.sh_size(e).into()));
+        let (phoff, shoff): (u64, u64) = (self.raw.e_phoff(e).into(), self.raw.e_shoff(e).into());
+        let headers = [(phoff, self.headers.0.len() as u64), (shoff, self.headers.1.len() as u64)];
+        let all = segments.chain(sections).chain(headers);
+        let end = all.map(|(offset, size): (u64, u64)| offset.saturating_add(size)).max()?;
+        let rest = self.file.stat().len.saturating_sub(end);
+        // strip leaves zeros behind the section headers of a file that patchelf changed.
+        let is_zero = |rest: Vec<u8>| rest.iter().all(|byte| *byte == 0);
+        Some(rest > MOST_PADDING || !is_zero(read_range(self.file, end, rest).ok()?))
+    }
+}
+
+/// The records from `first` on that are linked by offsets, each with its position and its name.
+/// `parts` has the name and the offset of the next record. Records outside of the table end the
+/// list.
+fn linked<'b, T: Pod>(
+    e: Endianness,
+    bytes: &'b [u8],
+    first: usize,
+    parts: impl Fn(&T) -> (U32<Endianness>, U32<Endianness>) + 'b,
+) -> impl Iterator<Item = (usize, &'b T, u64)> {
+    let mut next = Some(first);
+    let record = move || {
+        let at = next?;
+        let (record, _) = from_bytes::<T>(bytes.get(at..)?).ok()?;
+        let (name, step) = parts(record);
+        let step = Some(step.get(e) as usize).filter(|step| *step > 0);
+        next = step.and_then(|step| at.checked_add(step));
+        Some((at, record, u64::from(name.get(e))))
+    };
+    std::iter::from_fn(record).take(MOST_RECORDS)
+}

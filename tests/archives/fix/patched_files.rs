@@ -1,0 +1,53 @@
+//! Files on which patchelf fails or that it would damage: their fixes are suggestions. The patched
+//! files run if the fix is verified.
+
+use super::kit::{text, tool};
+use crate::support::{Lab, has, skip};
+use serde_json::Value;
+
+/// The program of `tree` calls `libf.so.1`, which it does not find.
+const CALLS: &str = "void f(void); int main(void) { f(); return 0; }";
+
+/// A tree with `bin/prog`, linked with these flags, and the library that it needs.
+fn lab(source: &str, flags: &[&str]) -> Lab {
+    let lab = Lab::new();
+    lab.so("tree/lib/libf.so.1", "void f(void) {}", &["-Wl,-soname,libf.so.1"]);
+    let library = lab.path("tree/lib/libf.so.1").display().to_string();
+    lab.exe("tree/bin/prog", source, &[&[&*library], flags].concat());
+    lab
+}
+
+/// Runs `fix`. Returns the first fix of the finding of `rule`, and writes `fix.sh`.
+fn fix(lab: &Lab, rule: &str) -> Value {
+    let args = ["fix", "tree", "--isolated", "--warn", rule, "-o", "patchelf=fix.sh"];
+    let run = lab.linkaudit(&[&args[..], &["-o", "json=fix.json"]].concat());
+    let report = std::fs::read(lab.path("fix.json"));
+    let report = report.unwrap_or_else(|error| panic!("{error}: {}", text(&run.stderr)));
+    let report: Value = serde_json::from_slice(&report).expect("JSON");
+    let findings = report["findings"].as_array().expect("findings").iter();
+    let mut of_rule = findings.filter(|finding| finding["rule"] == rule);
+    of_rule.next().unwrap_or_else(|| panic!("{report:#}"))["fix"][0].clone()
+}
+
+/// True if the fix is not verified and its reason has these words.
+fn is_refused(fix: &Value, words: &str) -> bool {
+    fix["proven"] == false && fix["unknown"].as_str().is_some_and(|why| why.contains(words))
+}
+
+#[test]
+fn a_file_without_section_headers() {
+    let lab = lab(CALLS, &[]);
+    assert_eq!(fix(&lab, "missing-library")["proven"], true);
+    let path = lab.path("tree/bin/prog");
+    let mut bytes = std::fs::read(&path).expect("a program");
+    bytes[40..48].fill(0);
+    bytes[60..64].fill(0);
+    std::fs::write(&path, bytes).expect("it is written");
+    tool(&lab, "LD_LIBRARY_PATH=tree/lib tree/bin/prog");
+    let fix = fix(&lab, "missing-library");
+    assert!(is_refused(&fix, "no section headers"), "{fix}");
+    if !has("patchelf") {
+        return skip("a_file_without_section_headers", "patchelf is not installed");
+    }
+    assert!(!lab.sh("patchelf --set-rpath '$ORIGIN/../lib' tree/bin/prog").status.success());
+}
