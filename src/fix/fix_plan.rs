@@ -58,6 +58,8 @@ pub struct ElfPatch {
     pub path: Vec<u8>,
     /// The change of the search path.
     pub change: PathChange,
+    /// True if the text of the old search path must stay in the file, because other names share it.
+    pub keeps_text: bool,
     /// True if the tag changes from DT_RPATH to DT_RUNPATH, or back.
     pub new_tag: bool,
     /// The names of needed libraries before the change.
@@ -112,14 +114,18 @@ impl ElfPatch {
     /// The calls of patchelf for the changes, each with its options and their values. The changes
     /// need separate calls: patchelf 0.14 writes a wrong search path if the same call adds a need.
     /// patchelf puts a new need before the others, so needs are added in reverse order.
+    /// `--set-rpath` overwrites the old text, in patchelf 0.14 even if a symbol's name shares it.
+    /// `--remove-rpath` leaves the text, and then nothing is left to overwrite.
     pub fn calls(&self) -> Vec<(&'static str, Vec<&[u8]>)> {
         let path = Some(self.path.as_slice()).filter(|_| self.change != PathChange::Remove);
         let path = self.change.options().map(|options| (options, path.into_iter().collect()));
+        let removed = self.keeps_text.then(|| ("--remove-rpath", Vec::new()));
         let renamed = self.renamed_needs.iter();
         let renamed = renamed.map(|(old, new)| ("--replace-needed", vec![&**old, &**new]));
         let dropped = self.dropped_needs.iter().map(|name| ("--remove-needed", vec![&**name]));
         let added = self.new_needs.iter().rev().map(|name| ("--add-needed", vec![&**name]));
-        path.into_iter().chain(renamed).chain(dropped).chain(added).collect()
+        let path = removed.into_iter().chain(path);
+        path.chain(renamed).chain(dropped).chain(added).collect()
     }
 }
 

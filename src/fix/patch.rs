@@ -13,6 +13,7 @@ use super::obstacles::Obstacles;
 use crate::audit::{Audit, LoadError};
 use crate::facts::Edits;
 use crate::format::elf::edit::{Edited, NewNeeds, NewSearchPath};
+use crate::format::elf::patchable::patchable;
 use crate::format::elf::{NeedKind, Object};
 use crate::id::{FastSet, FileId, ModuleId};
 use crate::order::Arrange as _;
@@ -117,6 +118,12 @@ impl Patch {
         let has_old = old_path(audit, file).is_some();
         let all: Vec<&[u8]> = old.filter(|_| has_old).chain(new).collect();
         all.join(&b':')
+    }
+
+    /// True if patchelf writes another search path over the text of the old one.
+    fn replaces_path(&self, audit: &Audit, file: FileId) -> bool {
+        let new = self.path(audit, file);
+        !new.is_empty() && old_path(audit, file).is_some_and(|old| old != new)
     }
 
     /// The object after the changes; `None` if it could not be read again.
@@ -338,6 +345,8 @@ pub(super) fn plan(audit: &Audit, tree: &dyn Tree, verified: &Verified) -> Vec<E
         let facts = &audit.corpus.files[*file];
         let object = facts.object()?;
         let needs = object.needs.iter().filter(|need| need.kind == NeedKind::Needed);
+        let handle = tree.open_regular(&facts.path).ok()?;
+        let is_shared = patchable(&handle)?.path_is_shared;
         let path = patch.path(audit, *file);
         let tag = patch.tag(object);
         let keeps_tag = tag == Patch::default().tag(object);
@@ -354,11 +363,12 @@ pub(super) fn plan(audit: &Audit, tree: &dyn Tree, verified: &Verified) -> Vec<E
             new_tag: !keeps_tag && !path.is_empty(),
             path,
             change,
+            keeps_text: is_shared && patch.replaces_path(audit, *file),
             needed: needs.map(|need| object.str(need.name).to_vec()).collect(),
             new_needs: patch.needs.iter().cloned().collect(),
             dropped_needs: patch.dropped_needs.iter().cloned().collect(),
             renamed_needs: patch.renamed_needs.clone().into_iter().collect(),
-            sha256: digest(&tree.open_regular(&facts.path).ok()?)?,
+            sha256: digest(&handle)?,
         })
     };
     let mut out: Vec<ElfPatch> = verified.iter().filter_map(of_file).collect();

@@ -51,3 +51,37 @@ fn a_file_without_section_headers() {
     }
     assert!(!lab.sh("patchelf --set-rpath '$ORIGIN/../lib' tree/bin/prog").status.success());
 }
+
+/// GNU ld stores the name of a symbol in the end of the search path, and patchelf 0.14 overwrites
+/// it with the old path.
+#[test]
+fn a_search_path_that_shares_its_text() {
+    if !has("patchelf") {
+        return skip("a_search_path_that_shares_its_text", "patchelf is not installed");
+    }
+    for (path, shares) in [("/build/f", true), ("/build/libf.so.1", true), ("/build/g", false)] {
+        let lab = lab(CALLS, &["-fuse-ld=bfd", &format!("-Wl,-rpath,{path}")]);
+        let fix = fix(&lab, "missing-library");
+        assert_eq!(fix["proven"], true, "{fix}");
+        let script = std::fs::read_to_string(lab.path("fix.sh")).expect("a script");
+        assert_eq!(script.contains("patchelf --remove-rpath"), shares, "{path}");
+        tool(&lab, "cp -a tree copy; sh fix.sh copy; copy/bin/prog");
+        assert!(tool(&lab, "sh fix.sh copy").contains("unchanged"));
+    }
+    // The name of a version, and a path that is itself the end of a name.
+    for (symbol, version, path) in [("v", "V_1 { *; };", "/v/V_1"), ("my_v", "{ *; };", "_v")] {
+        let lab = Lab::new();
+        lab.write("v.map", version);
+        let source = format!("void {symbol}(void) {{}}");
+        let flags = ["-Wl,-soname,libv.so", "-Wl,--version-script=v.map"];
+        lab.so("tree/lib/libv.so", &source, &flags);
+        let library = lab.path("tree/lib/libv.so").display().to_string();
+        let source = format!("void {symbol}(void); int main(void) {{ {symbol}(); return 0; }}");
+        let flags = [&*library, "-fuse-ld=bfd", &format!("-Wl,-rpath,{path}")];
+        lab.exe("tree/bin/prog", &source, &flags);
+        assert_eq!(fix(&lab, "missing-library")["proven"], true);
+        let script = std::fs::read_to_string(lab.path("fix.sh")).expect("a script");
+        assert!(script.contains("patchelf --remove-rpath"), "{symbol}");
+        tool(&lab, "sh fix.sh tree; tree/bin/prog");
+    }
+}
