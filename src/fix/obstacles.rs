@@ -10,6 +10,9 @@ use crate::tree::Tree;
 const NO_SECTIONS: &str =
     "patchelf cannot change the file, because it has no section headers for its dynamic section";
 
+const PAYLOAD: &str = "patchelf would append tables behind the data at the end of the file, and the program \
+                       may look for this data there";
+
 /// The files that were looked at, each read once.
 #[derive(Default)]
 pub(super) struct Obstacles {
@@ -22,12 +25,13 @@ impl Obstacles {
         &mut self,
         audit: &Audit,
         tree: &dyn Tree,
-        (file, _): (&FileId, &Patch),
+        (file, patch): (&FileId, &Patch),
     ) -> Option<&'static str> {
         let path = &audit.corpus.files[*file].path;
         let read = || patchable(&tree.open_regular(path).ok()?);
         match self.files.entry(*file).or_insert_with(read) {
             None => Some(NO_SECTIONS),
+            Some(facts) if facts.has_payload && patch.grows(audit, *file, *facts) => Some(PAYLOAD),
             Some(_) => None,
         }
     }

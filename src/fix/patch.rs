@@ -13,7 +13,7 @@ use super::obstacles::Obstacles;
 use crate::audit::{Audit, LoadError};
 use crate::facts::Edits;
 use crate::format::elf::edit::{Edited, NewNeeds, NewSearchPath};
-use crate::format::elf::patchable::patchable;
+use crate::format::elf::patchable::{Patchable, patchable};
 use crate::format::elf::{NeedKind, Object};
 use crate::id::{FastSet, FileId, ModuleId};
 use crate::order::Arrange as _;
@@ -124,6 +124,19 @@ impl Patch {
     fn replaces_path(&self, audit: &Audit, file: FileId) -> bool {
         let new = self.path(audit, file);
         !new.is_empty() && old_path(audit, file).is_some_and(|old| old != new)
+    }
+
+    /// True if patchelf appends tables to the file. It writes a search path that is not longer in
+    /// the place of the old one, and removes entries in their place.
+    pub(super) fn grows(&self, audit: &Audit, file: FileId, facts: Patchable) -> bool {
+        let fits = || {
+            let old = old_path(audit, file).unwrap_or_default();
+            let is_overwritten = self.replaces_path(audit, file) && !facts.path_is_shared;
+            let new = self.path(audit, file);
+            new.is_empty() || new == old || is_overwritten && new.len() <= old.len()
+        };
+        let adds_names = !self.needs.is_empty() || !self.renamed_needs.is_empty();
+        adds_names || !fits()
     }
 
     /// The object after the changes; `None` if it could not be read again.

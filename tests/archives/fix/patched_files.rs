@@ -85,3 +85,39 @@ fn a_search_path_that_shares_its_text() {
         tool(&lab, "sh fix.sh tree; tree/bin/prog");
     }
 }
+
+/// A program reads the end of its own file. patchelf appends tables there unless the new search
+/// path fits in the place of the old one.
+#[test]
+fn a_file_with_data_behind_its_image() {
+    let source = "#include <stdio.h>\n#include <string.h>\nvoid f(void); int main(void) { \
+                  char end[8]; FILE *self = fopen(\"/proc/self/exe\", \"rb\"); f(); \
+                  fseek(self, -8, SEEK_END); return fread(end, 1, 8, self) != 8 || \
+                  memcmp(end, \"PAYLOAD!\", 8); }";
+    for (old, rule, new) in [
+        ("$ORIGIN", "missing-library", "$ORIGIN:$ORIGIN/../lib"),
+        ("$ORIGIN/../lib:$ORIGIN/../gone", "dead-search-entry", "$ORIGIN/../lib"),
+    ] {
+        let lab = lab(source, &[&format!("-Wl,-rpath,{old}")]);
+        tool(
+            &lab,
+            "printf 'data PAYLOAD!' >>tree/bin/prog; LD_LIBRARY_PATH=tree/lib tree/bin/prog",
+        );
+        let fix = fix(&lab, rule);
+        let fits = new.len() < old.len();
+        if fits {
+            assert_eq!(fix["proven"], true, "{fix}");
+        } else {
+            assert!(is_refused(&fix, "the data at the end of the file"), "{fix}");
+        }
+        if !has("patchelf") {
+            continue;
+        }
+        tool(&lab, &format!("patchelf --set-rpath '{new}' tree/bin/prog"));
+        assert_eq!(lab.sh("tree/bin/prog").status.success(), fits, "{old}");
+    }
+    // strip leaves zeros at the end of some files.
+    let lab = lab(CALLS, &[]);
+    tool(&lab, "printf '\\0' >>tree/bin/prog");
+    assert_eq!(fix(&lab, "missing-library")["proven"], true);
+}
