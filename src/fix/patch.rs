@@ -14,8 +14,9 @@ use crate::audit::{Audit, LoadError};
 use crate::facts::Edits;
 use crate::format::elf::edit::{Edited, NewNeeds, NewSearchPath};
 use crate::format::elf::patchable::{Patchable, patchable};
+use crate::format::elf::start_code::has_start_code;
 use crate::format::elf::{NeedKind, Object};
-use crate::id::{FastSet, FileId, ModuleId};
+use crate::id::{FastMap, FastSet, FileId, ModuleId};
 use crate::order::Arrange as _;
 use crate::plan::Plan;
 use crate::resolve::{Closure, Edge};
@@ -78,6 +79,7 @@ pub(super) struct Patcher<'a> {
     before: BTreeSet<LoadError>,
     looks: usize,
     obstacles: Obstacles,
+    constructors: Constructors,
     verified: Verified,
 }
 
@@ -170,8 +172,9 @@ impl<'a> Patcher<'a> {
         tree: &'a dyn Tree,
         verified: Verified,
     ) -> Self {
-        let (before, obstacles) = (BTreeSet::new(), Obstacles::default());
-        Self { audit, plan, tree, before, looks: 0, obstacles, verified }
+        let before = BTreeSet::new();
+        let (obstacles, constructors) = (Obstacles::default(), Constructors::default());
+        Self { audit, plan, tree, before, looks: 0, obstacles, constructors, verified }
     }
 
     /// Verifies the steps. Returns the verified alternative of each step or the reason for its
@@ -253,7 +256,7 @@ impl<'a> Patcher<'a> {
             let lost = show_path(&self.audit.corpus.files[*lost].path);
             return Err(format!("another file would be loaded instead of {lost}"));
         }
-        if let Some(late) = late_constructors(self.audit, &files) {
+        if let Some(late) = self.constructors.late(self.audit, self.tree, &files) {
             let late = show_path(&self.audit.corpus.files[late].path);
             return Err(format!(
                 "the constructors of {late} would not run before those of the file"
@@ -299,19 +302,32 @@ fn opener(audit: &Audit, files: &Verified) -> Option<FileId> {
     out
 }
 
-/// A file whose constructors ran before those of a file with dropped needs, and would not do so
-/// after the changes.
-fn late_constructors(audit: &Audit, files: &Verified) -> Option<FileId> {
-    let mut out = None;
-    for_each_drop(audit, files, |closure, module, dropped| {
-        let kept = below(audit, closure, files, vec![module]);
-        let lost = below(audit, closure, &Verified::new(), dropped);
-        let late = lost.difference(&kept).filter_map(|module| closure.module(*module).file);
-        let has_some =
-            |file: &FileId| audit.corpus.files[*file].object().is_none_or(Object::has_constructors);
-        out = out.or(late.filter(has_some).min());
-    });
-    out
+/// Files of which it is known whether they run functions when they are loaded or unloaded.
+#[derive(Default)]
+struct Constructors {
+    files: FastMap<FileId, bool>,
+}
+
+impl Constructors {
+    /// A file whose constructors ran before those of a file with dropped needs, and would not do so
+    /// after the changes.
+    fn late(&mut self, audit: &Audit, tree: &dyn Tree, files: &Verified) -> Option<FileId> {
+        let mut out = None;
+        for_each_drop(audit, files, |closure, module, dropped| {
+            let kept = below(audit, closure, files, vec![module]);
+            let lost = below(audit, closure, &Verified::new(), dropped);
+            let late = lost.difference(&kept).filter_map(|module| closure.module(*module).file);
+            out = out.or(late.filter(|file| self.has(audit, tree, *file)).min());
+        });
+        out
+    }
+
+    fn has(&mut self, audit: &Audit, tree: &dyn Tree, file: FileId) -> bool {
+        let facts = &audit.corpus.files[file];
+        let starts = || tree.open_regular(&facts.path).map_or(true, |file| has_start_code(&file));
+        let is_array = || facts.object().is_none_or(Object::has_constructors);
+        *self.files.entry(file).or_insert_with(|| is_array() || starts())
+    }
 }
 
 /// Calls `what` for each module that drops needs, in each closure. The last argument has the

@@ -58,6 +58,8 @@ pub(super) struct Dynamic {
     /// assertions of `elf/get-dynamic-info.h`). No loader reads DT_SYMENT.
     pub(super) absurd: bool,
     pub(super) relr: bool,
+    /// DT_INIT and DT_FINI.
+    pub(super) start_code: [Option<u64>; 2],
     /// DT_INIT_ARRAYSZ, in bytes.
     pub(super) init_size: u64,
     /// DT_FINI_ARRAYSZ, in bytes.
@@ -216,11 +218,9 @@ impl Dynamic {
                 self.relr = true;
                 self.address(value);
             }
-            elf::DT_INIT
-            | elf::DT_FINI
-            | elf::DT_INIT_ARRAY
-            | elf::DT_FINI_ARRAY
-            | elf::DT_PLTGOT => {
+            elf::DT_INIT => self.start_code[0] = Some(self.address(value)),
+            elf::DT_FINI => self.start_code[1] = Some(self.address(value)),
+            elf::DT_INIT_ARRAY | elf::DT_FINI_ARRAY | elf::DT_PLTGOT => {
                 self.address(value);
             }
             _ => {}

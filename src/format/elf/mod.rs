@@ -32,6 +32,7 @@ mod release;
 pub mod relocs;
 pub mod sections;
 mod segments;
+pub mod start_code;
 mod strings;
 mod symbol_index;
 pub mod symtab;
@@ -359,8 +360,8 @@ impl Object {
         }
     }
 
-    /// True if the object has functions that run when it is loaded or unloaded, apart from those of
-    /// GCC's start files. The start files add one function of each kind. A reference to
+    /// True if DT_INIT_ARRAY or DT_FINI_ARRAY has functions apart from those of GCC's start files.
+    /// [`start_code`] has the functions of DT_INIT and DT_FINI. The start files add one function of each kind. A reference to
     /// `_ITM_registerTMCloneTable` shows that the start files are linked (`crtstuff.c`).
     pub fn has_constructors(&self) -> bool {
         let names = || self.references.iter().map(|reference| self.reference_name(reference));

@@ -69,6 +69,27 @@ fn patchable_as<H: FileHeader<Endian = Endianness>>(
     Some(Patchable { path_is_shared, has_payload: image.has_payload(sections)? })
 }
 
+/// The address of the section of this name.
+pub(super) fn address_of(file: &Handle, name: &[u8]) -> Option<u64> {
+    let head = read_range(file, 0, 64).ok()?;
+    let header = Header::parse(&head)?;
+    if header.is_64 {
+        address_as::<elf::FileHeader64<Endianness>>(file, &head, &header, name)
+    } else {
+        address_as::<elf::FileHeader32<Endianness>>(file, &head, &header, name)
+    }
+}
+
+fn address_as<H: FileHeader<Endian = Endianness>>(
+    file: &Handle,
+    head: &[u8],
+    header: &Header,
+    name: &[u8],
+) -> Option<u64> {
+    let image = Image::<H>::read(file, head, header)?;
+    Some(image.section(image.sections()?, name)?.sh_addr(image.e).into())
+}
+
 /// A file with its headers.
 struct Image<'f, H: FileHeader<Endian = Endianness>> {
     file: &'f Handle,

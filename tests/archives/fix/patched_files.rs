@@ -121,3 +121,32 @@ fn a_file_with_data_behind_its_image() {
     tool(&lab, "printf '\\0' >>tree/bin/prog");
     assert_eq!(fix(&lab, "missing-library")["proven"], true);
 }
+
+/// Code of DT_INIT, DT_FINI and in `.init` runs when the library is loaded or unloaded.
+#[test]
+fn an_unused_library_with_start_code() {
+    let says = "#include <unistd.h>\nvoid say(void) { if (write(1, \"x\", 1) < 0) _exit(9); }";
+    let inside = format!("{says}\n__asm__(\".section .init\\n call say\\n .text\");");
+    let cases: [(&str, &[&str], bool); 4] = [
+        ("int g(void) { return 0; }", &[], true),
+        (says, &["-Wl,-init,say"], false),
+        (says, &["-Wl,-fini,say"], false),
+        (&inside, &["-Wl,-Bsymbolic"], false),
+    ];
+    for (source, flags, verified) in cases {
+        if source == inside && !cfg!(target_arch = "x86_64") {
+            continue;
+        }
+        let lab = Lab::new();
+        lab.so("tree/lib/libu.so", source, &[flags, &["-Wl,-soname,libu.so"]].concat());
+        let flags = ["-Wl,--no-as-needed", "-Ltree/lib", "-lu", "-Wl,-rpath,$ORIGIN/../lib"];
+        lab.exe("tree/bin/prog", "int main(void) { return 0; }", &flags);
+        assert_eq!(tool(&lab, "tree/bin/prog").is_empty(), verified, "{flags:?}");
+        let fix = fix(&lab, "unused-library");
+        if verified {
+            assert_eq!(fix["proven"], true, "{fix}");
+        } else {
+            assert!(is_refused(&fix, "constructors of"), "{fix}");
+        }
+    }
+}
