@@ -3,11 +3,11 @@
 //! `indirect-library` name the others. A need is verified without linking the file again.
 
 use super::patch::{Patch, Patcher, Step, Verified};
+use super::search_path::entry;
 use super::steps::{self, Cure, Work};
 use crate::audit::{Audit, LoadError};
 use crate::finding::{EvidenceKind, Finding, Findings, FixKind};
 use crate::id::FileId;
-use crate::package::search_entry;
 use crate::plan::Plan;
 use crate::tree::Tree;
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ pub(super) fn attach(
         wanted.entry((file, library)).or_default().push(error);
     }
     let steps = wanted.into_iter().filter_map(|((file, library), cures)| {
-        let ways = ways(audit, file, library)?;
+        let ways = ways(audit, tree, file, library)?;
         Some(Step { file, ways, cures })
     });
     let steps: Vec<Step> = steps.collect();
@@ -52,17 +52,18 @@ pub(super) fn attach_indirect(
     verified: Verified,
 ) -> Verified {
     let found = findings.iter().enumerate();
-    let cures = found.filter_map(|(place, finding)| indirect(work.audit, place, finding)).collect();
+    let cures = found.filter_map(|(place, finding)| indirect(work, place, finding)).collect();
     let said = "resolved and bound again with the library as a need";
     steps::attach(work, findings, verified, cures, said)
 }
 
-fn indirect(audit: &Audit, place: usize, finding: &Finding) -> Option<Cure> {
+fn indirect(work: &Work<'_>, place: usize, finding: &Finding) -> Option<Cure> {
+    let audit = &*work.audit;
     let mut providers = finding.evidence_of(EvidenceKind::Provider);
     let provider =
         providers.next().filter(|_| finding.rule == *"indirect-library")?.path.clone()?;
     let file = audit.corpus.file_at(&finding.full_path())?;
-    let ways = ways(audit, file, audit.corpus.file_at(&provider)?)?;
+    let ways = ways(audit, work.tree, file, audit.corpus.file_at(&provider)?)?;
     let entry = Some(provider.as_os_str().as_bytes().to_vec());
     let step = Step { file, ways, cures: Vec::new() };
     Some(Cure { place, intent: FixKind::LinkLibrary, entry, step, doubt: None })
@@ -70,7 +71,7 @@ fn indirect(audit: &Audit, place: usize, finding: &Finding) -> Option<Cure> {
 
 /// The alternatives: the need alone, and, if both files are in one prefix, the need with a
 /// search-path entry. `None` if the file already needs the name.
-fn ways(audit: &Audit, file: FileId, library: FileId) -> Option<Vec<Patch>> {
+fn ways(audit: &Audit, tree: &dyn Tree, file: FileId, library: FileId) -> Option<Vec<Patch>> {
     let facts = &audit.corpus.files[library];
     let name = facts.library_name().to_vec();
     let object = audit.corpus.files[file].object()?;
@@ -82,7 +83,7 @@ fn ways(audit: &Audit, file: FileId, library: FileId) -> Option<Vec<Patch>> {
     let prefix = |file: FileId| audit.prefixes.locate(&audit.corpus.files[file].path).prefix;
     let mut out = vec![need.clone()];
     if prefix(file) == prefix(library) {
-        let entry = search_entry(&audit.corpus.files[file].path, facts.path.parent()?)?;
+        let entry = entry(tree, &audit.corpus.files[file].path, facts.path.parent()?)?;
         let entry = entry.into_os_string().as_bytes().to_vec();
         if !entry.contains(&b':') {
             out.push(Patch { entries: [(name, entry)].into_iter().collect(), ..need });

@@ -3,11 +3,11 @@
 //! found.
 
 use super::patch::{Patch, Step, Verified};
+use super::search_path::entry;
 use super::steps::{self, Cure, Work};
 use crate::audit::{Audit, LoadError};
 use crate::finding::{EvidenceKind, Finding, Findings, FixKind};
 use crate::format::elf::Object;
-use crate::package::search_entry;
 use crate::text::last_part;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -15,11 +15,12 @@ use std::path::Path;
 /// Attaches fixes to findings that have none, and adds the verified changes to `verified`.
 pub(super) fn attach(work: &mut Work<'_>, findings: &mut Findings, verified: Verified) -> Verified {
     let found = findings.iter().enumerate();
-    let cures = found.filter_map(|(place, finding)| cure(work.audit, place, finding)).collect();
+    let cures = found.filter_map(|(place, finding)| cure(work, place, finding)).collect();
     steps::attach(work, findings, verified, cures, "resolved and bound again with the new name")
 }
 
-fn cure(audit: &Audit, place: usize, finding: &Finding) -> Option<Cure> {
+fn cure(work: &Work<'_>, place: usize, finding: &Finding) -> Option<Cure> {
+    let audit = &*work.audit;
     let is_open = finding.rule == *"missing-library" && finding.fix.is_empty();
     let library = finding.library.as_deref().filter(|_| is_open)?;
     let path = finding.full_path();
@@ -35,7 +36,7 @@ fn cure(audit: &Audit, place: usize, finding: &Finding) -> Option<Cure> {
     let renamed_needs = [(library.to_vec(), new.to_vec())].into_iter().collect();
     let rename = Patch { renamed_needs, ..Patch::default() };
     let mut ways = vec![rename.clone()];
-    let entry = search_entry(&path, candidate.parent()?)?.into_os_string();
+    let entry = entry(work.tree, &path, candidate.parent()?)?.into_os_string();
     if !entry.as_bytes().contains(&b':') {
         let entries = [(new.to_vec(), entry.as_bytes().to_vec())].into_iter().collect();
         ways.push(Patch { entries, ..rename });

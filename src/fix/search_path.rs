@@ -32,7 +32,7 @@ pub(super) fn attach(
     findings: &mut Findings,
     verified: Verified,
 ) -> Verified {
-    let wanted = wanted(audit, findings).into_iter();
+    let wanted = wanted(audit, tree, findings).into_iter();
     let wanted = wanted.flat_map(|(file, ways)| ways.into_iter().map(move |way| (file, way)));
     let (mut steps, mut names) = (Vec::new(), Vec::new());
     for (file, (name, ways)) in wanted {
@@ -64,7 +64,7 @@ pub(super) fn attach(
 /// For each file and needed name, the entries that would find a candidate of the same prefix.
 /// Entries for candidates that define more of the undefined symbols that the library should define
 /// come first, then entries by the place of the file, then shorter entries.
-fn wanted(audit: &Audit, findings: &Findings) -> BTreeMap<FileId, Ways> {
+fn wanted(audit: &Audit, tree: &dyn Tree, findings: &Findings) -> BTreeMap<FileId, Ways> {
     let mut out: BTreeMap<FileId, Ways> = BTreeMap::new();
     let opened = opened(audit, findings);
     for finding in findings.iter().filter(|finding| finding.rule == *"missing-library") {
@@ -78,7 +78,8 @@ fn wanted(audit: &Audit, findings: &Findings) -> BTreeMap<FileId, Ways> {
         for candidate in candidates(finding, library) {
             let Some(directory) = candidate.parent() else { continue };
             let lacks = lacks(audit, finding, candidate);
-            let entries = entries(&path, opened.get(&file), directory).into_iter().enumerate();
+            let entries = entries(tree, &path, opened.get(&file), directory);
+            let entries = entries.into_iter().enumerate();
             let bytes = entries.map(|(rank, way)| (lacks, rank, way.into_os_string().into_vec()));
             ways.extend(bytes.filter(|(_, _, way)| !way.contains(&b':')));
         }
@@ -114,11 +115,30 @@ fn opened(audit: &Audit, findings: &Findings) -> BTreeMap<FileId, BTreeSet<PathB
     out
 }
 
+/// The entry with which the file at `path` finds libraries in `directory`. It is absolute if another
+/// user may start the file with rights that this user does not have: the loader then ignores
+/// entries with `$ORIGIN` (`elf/dl-load.c`, `_dl_dst_substitute`).
+pub(super) fn entry(tree: &dyn Tree, path: &Path, directory: &Path) -> Option<PathBuf> {
+    const SETUID: u32 = 0o4000;
+    // Without the right of the group to execute, the bit has another meaning.
+    const SETGID: u32 = 0o2010;
+    let mode = tree.mode(path).unwrap_or(0);
+    if mode & SETUID != 0 || mode & SETGID == SETGID || tree.has_capabilities(path) {
+        return Some(directory.to_path_buf());
+    }
+    search_entry(path, directory)
+}
+
 /// The entries with which the file at `path` finds libraries in `directory`, the best first. If
 /// links in other directories lead to the file, these are entries by its own place, by the places
 /// of the links, and the absolute path.
-fn entries(path: &Path, opened: Option<&BTreeSet<PathBuf>>, directory: &Path) -> Vec<PathBuf> {
-    let mut out: Vec<PathBuf> = search_entry(path, directory).into_iter().collect();
+fn entries(
+    tree: &dyn Tree,
+    path: &Path,
+    opened: Option<&BTreeSet<PathBuf>>,
+    directory: &Path,
+) -> Vec<PathBuf> {
+    let mut out: Vec<PathBuf> = entry(tree, path, directory).into_iter().collect();
     let opened = opened.into_iter().flatten().filter(|opened| opened.is_absolute());
     let links = opened.filter(|opened| opened.parent() != path.parent());
     out.extend(links.filter_map(|link| search_entry(link, directory)));

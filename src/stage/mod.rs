@@ -286,6 +286,10 @@ impl Tree for StagedTree {
         self.merged.mode(path)
     }
 
+    fn has_capabilities(&self, path: &Path) -> bool {
+        self.merged.has_capabilities(path)
+    }
+
     fn is_of_process(&self, path: &Path) -> bool {
         self.merged.is_of_process(path)
     }

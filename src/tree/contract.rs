@@ -91,6 +91,11 @@ pub trait Tree: Sync {
         None
     }
 
+    /// True if the file at `path` has file capabilities, links followed. False if they are unknown.
+    fn has_capabilities(&self, _path: &Path) -> bool {
+        false
+    }
+
     /// The kind of the entry at `path`, links followed.
     fn kind(&self, path: &Path) -> Result<EntryType, Errno> {
         self.look(path).map(|(kind, _)| kind)

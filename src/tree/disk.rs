@@ -238,6 +238,12 @@ impl Tree for DiskTree {
         Some(self.stat(path, FollowedLinks::All).ok()?.st_mode & 0o7777)
     }
 
+    fn has_capabilities(&self, path: &Path) -> bool {
+        // The kernel stores them in at most 24 bytes.
+        let value = |file| rustix::fs::fgetxattr(file, c"security.capability", &mut [0_u8; 64]);
+        self.open_met(path).is_ok_and(|file| value(file).is_ok())
+    }
+
     fn is_of_process(&self, path: &Path) -> bool {
         let path = &*self.absolute(path);
         if process::is_named(path) {

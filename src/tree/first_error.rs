@@ -66,6 +66,10 @@ impl<T: Tree> Tree for FirstErrorTree<T> {
         self.tree.mode(path)
     }
 
+    fn has_capabilities(&self, path: &Path) -> bool {
+        self.tree.has_capabilities(path)
+    }
+
     fn is_of_process(&self, path: &Path) -> bool {
         self.tree.is_of_process(path)
     }

@@ -84,6 +84,10 @@ impl Tree for InsideTree<'_> {
         self.tree.mode(path)
     }
 
+    fn has_capabilities(&self, path: &Path) -> bool {
+        self.check(path).is_ok() && self.tree.has_capabilities(path)
+    }
+
     fn is_of_process(&self, path: &Path) -> bool {
         self.check(path).is_ok() && self.tree.is_of_process(path)
     }

@@ -462,6 +462,11 @@ impl Tree for OverlayTree {
         self.tree(found.layer).mode(&found.path)
     }
 
+    fn has_capabilities(&self, path: &Path) -> bool {
+        let found = self.find(path, FollowedLinks::All);
+        found.is_ok_and(|found| self.tree(found.layer).has_capabilities(&found.path))
+    }
+
     fn is_of_process(&self, path: &Path) -> bool {
         match present(self.find(path, FollowedLinks::All)) {
             Ok(Some(found)) => self.tree(found.layer).is_of_process(&found.path),

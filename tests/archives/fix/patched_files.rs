@@ -150,3 +150,27 @@ fn an_unused_library_with_start_code() {
         }
     }
 }
+
+/// For other users, the loader ignores `$ORIGIN` in the search path of a set-ID program.
+#[test]
+fn a_program_with_other_rights() {
+    let expected = |lab: &Lab, entry: &str| {
+        let fix = fix(lab, "missing-library");
+        assert_eq!((&fix["proven"], fix["entry"].as_str()), (&true.into(), Some(entry)), "{fix}");
+    };
+    let lab = lab(CALLS, &[]);
+    let absolute = lab.path("tree/lib").canonicalize().expect("a directory").display().to_string();
+    for (mode, entry) in [
+        ("u+s", &*absolute),
+        ("u-s,g+s", &absolute),
+        ("g-x", "$ORIGIN/../lib"),
+        ("g+x,g-s", "$ORIGIN/../lib"),
+    ] {
+        tool(&lab, &format!("chmod {mode} tree/bin/prog"));
+        expected(&lab, entry);
+    }
+    if !lab.sh("PATH=$PATH:/usr/sbin setcap cap_net_raw=ep tree/bin/prog").status.success() {
+        return skip("a_program_with_other_rights", "file capabilities cannot be set here");
+    }
+    expected(&lab, &absolute);
+}
