@@ -15,12 +15,25 @@ const HEAD: &str = "\
 set -u
 ";
 
+/// Follows the prefix and the tools that the script needs.
 const BODY: &str = r#"
 case $prefix in
 /*) ;;
 *) prefix=./$prefix ;;
 esac
+for tool in $tools; do
+    if ! command -v "$tool" >/dev/null 2>&1; then
+        printf '%s\n' "not installed: $tool" >&2
+        exit 1
+    fi
+done
 failed=0
+
+# fail MESSAGE
+fail() {
+    printf '%s\n' "$1" >&2
+    failed=1
+}
 
 # has_tag FILE SEARCH-PATH OPTIONS
 # True if patchelf with OPTIONS, which set the tag of the search path, changes nothing.
@@ -39,24 +52,36 @@ has_tag() {
 patch() {
     name=$1
     file=$prefix/$1
-    new=
     if [ ! -f "$file" ]; then
-        printf '%s\n' "not found: $file" >&2
-        failed=1
-    elif [ "$(patchelf --print-rpath "$file")" = "$3" ] &&
-        [ "$(patchelf --print-needed "$file" | LC_ALL=C sort)" = "$4" ] &&
-        { [ $# -eq 4 ] || has_tag "$file" "$3" "$5"; }; then
-        printf '%s\n' "unchanged: $name"
-    elif [ "$(sha256sum <"$file" | cut -d ' ' -f 1)" != "$2" ]; then
-        printf '%s\n' "refused: $name is not the file that was audited" >&2
-        failed=1
-    # A file is changed as a whole or not at all.
-    elif new=$(mktemp "$file.XXXXXX") && cp -p "$file" "$new" && edit "$new" && cat "$new" >"$file"; then
-        printf '%s\n' "changed: $name"
-    else
-        failed=1
+        fail "not found: $file"
+        return
     fi
-    if [ -n "$new" ]; then rm -f "$new"; fi
+    if ! path=$(patchelf --print-rpath "$file") || ! needed=$(patchelf --print-needed "$file"); then
+        fail "failed: patchelf cannot read $name"
+        return
+    fi
+    needed=$(printf '%s\n' "$needed" | LC_ALL=C sort)
+    if [ "$path" = "$3" ] && [ "$needed" = "$4" ] && { [ $# -eq 4 ] || has_tag "$file" "$3" "$5"; }; then
+        printf '%s\n' "unchanged: $name"
+        return
+    fi
+    if [ "$(sha256sum <"$file" | cut -d ' ' -f 1)" != "$2" ]; then
+        fail "refused: $name is not the file that was audited"
+        return
+    fi
+    # A file is changed as a whole or not at all.
+    if ! new=$(mktemp "$file.XXXXXX"); then
+        fail "failed: the directory of $name cannot be written"
+        return
+    fi
+    if ! cp -p "$file" "$new" || ! edit "$new"; then
+        fail "failed: patchelf cannot change $name"
+    elif ! cat "$new" >"$file"; then
+        fail "failed: $name cannot be written"
+    else
+        printf '%s\n' "changed: $name"
+    fi
+    rm -f "$new"
 }
 
 "#;
@@ -70,7 +95,7 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     out.bytes.extend(HEAD.as_bytes());
     out.bytes.extend(b"prefix=${1-");
     quote(prefix.as_os_str().as_bytes(), &mut out.bytes);
-    out.bytes.extend(b"}\n");
+    out.bytes.extend(b"}\ntools='patchelf sha256sum mktemp cmp'\n");
     out.bytes.extend(BODY.as_bytes());
     for (file, patch) in &files {
         let name = file.strip_prefix(&prefix).unwrap_or(file).as_os_str().as_bytes();

@@ -174,3 +174,44 @@ fn a_program_with_other_rights() {
     }
     expected(&lab, &absolute);
 }
+
+/// A script that cannot ask patchelf reports an error: an empty answer is not the state of the file.
+#[test]
+fn a_script_without_answers_fails() {
+    let lab = Lab::new();
+    tool(&lab, "mkdir -p tree/lib");
+    let flags = ["-Wl,-soname,libv.so", "-nostdlib", "-Wl,-rpath,$ORIGIN/gone"];
+    lab.so("tree/lib/libv.so", "int v = 1;", &flags);
+    assert_eq!(fix(&lab, "dead-search-entry")["proven"], true);
+    tool(
+        &lab,
+        "mkdir bin; for t in sh sha256sum cut sort mktemp cp cat rm cmp; do \
+                ln -s \"$(command -v $t)\" bin; done",
+    );
+    let run = |expected: &str| {
+        let run = lab.sh("PATH=$PWD/bin sh fix.sh tree");
+        let said = text(&[run.stdout, run.stderr].concat());
+        assert_eq!((run.status.code(), said.contains(expected)), (Some(1), true), "{said}");
+    };
+    run("not installed: patchelf");
+    for (option, expected) in [
+        ("--print-rpath", "failed: patchelf cannot read lib/libv.so"),
+        ("--print-needed", "failed: patchelf cannot read lib/libv.so"),
+        ("--remove-rpath", "failed: patchelf cannot change lib/libv.so"),
+    ] {
+        lab.write(
+            "bin/patchelf",
+            format!(
+                "#!/bin/sh\n[ \"$1\" != {option} ] || exit 1\n\
+                 [ \"$1\" = --print-needed ] || echo x\n"
+            ),
+        );
+        tool(&lab, "chmod +x bin/patchelf");
+        run(expected);
+    }
+    for (checker, check) in [("dash", "dash -n fix.sh"), ("shellcheck", "shellcheck fix.sh")] {
+        if has(checker) {
+            tool(&lab, check);
+        }
+    }
+}
