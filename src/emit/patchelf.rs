@@ -1,6 +1,6 @@
 //! `patchelf`: a shell script that sets the verified search paths and needs of files. The prefix is
 //! its argument, because the tree may have moved. It skips a file that is already patched, and
-//! refuses a file that differs from the audited one.
+//! refuses a file that differs from the audited one. File capabilities and set-ID bits stay.
 
 use super::{Emission, Emitted};
 use crate::fix::fix_plan::ElfPatch;
@@ -21,6 +21,8 @@ case $prefix in
 /*) ;;
 *) prefix=./$prefix ;;
 esac
+# PATH of a user may lack the directories of getcap and setcap.
+PATH=$PATH:/usr/sbin:/sbin
 for tool in $tools; do
     if ! command -v "$tool" >/dev/null 2>&1; then
         printf '%s\n' "not installed: $tool" >&2
@@ -45,6 +47,41 @@ has_tag() {
     same=$?
     rm -f "$copy"
     return $same
+}
+
+# capabilities FILE
+# Prints its file capabilities in the form that setcap takes.
+capabilities() {
+    command -v getcap >/dev/null 2>&1 || return 0
+    caps=$(getcap "$1" 2>/dev/null)
+    caps=${caps#"$1"}
+    # Before libcap 2.41: FILE = CAPABILITIES
+    caps=${caps#" ="}
+    printf '%s' "${caps# }"
+}
+
+# replace FILE NEW
+# Writes NEW into FILE, whose links, owner, ACLs and attributes stay. The kernel drops file
+# capabilities when a file is written, and for most users the set-ID bits too.
+replace() {
+    caps=$(capabilities "$1")
+    bits=
+    if [ -u "$1" ]; then bits=u+s; fi
+    if [ -g "$1" ]; then bits=${bits:+$bits,}g+s; fi
+    if [ -n "$caps" ] && ! setcap "$caps" "$2"; then
+        fail "refused: $name would lose its file capabilities, which only root may set: $caps"
+        return 1
+    fi
+    if ! cat "$2" >"$1"; then
+        fail "failed: $name cannot be written"
+        return 1
+    fi
+    if [ -n "$bits" ] && ! chmod "$bits" "$1"; then
+        fail "lost: the set-ID bits of $name; restore them with: chmod $bits '$1'"
+    fi
+    if [ -n "$caps" ] && ! setcap "$caps" "$1"; then
+        fail "lost: the file capabilities of $name; restore them with: setcap '$caps' '$1'"
+    fi
 }
 
 # patch FILE SHA256 SEARCH-PATH NEEDED [OPTIONS]
@@ -76,9 +113,7 @@ patch() {
     fi
     if ! cp -p "$file" "$new" || ! edit "$new"; then
         fail "failed: patchelf cannot change $name"
-    elif ! cat "$new" >"$file"; then
-        fail "failed: $name cannot be written"
-    else
+    elif replace "$file" "$new"; then
         printf '%s\n' "changed: $name"
     fi
     rm -f "$new"
@@ -95,7 +130,11 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     out.bytes.extend(HEAD.as_bytes());
     out.bytes.extend(b"prefix=${1-");
     quote(prefix.as_os_str().as_bytes(), &mut out.bytes);
-    out.bytes.extend(b"}\ntools='patchelf sha256sum mktemp cmp'\n");
+    out.bytes.extend(b"}\ntools='patchelf sha256sum mktemp cmp");
+    if files.iter().any(|(_, patch)| patch.has_capabilities) {
+        out.bytes.extend(b" getcap setcap");
+    }
+    out.bytes.extend(b"'\n");
     out.bytes.extend(BODY.as_bytes());
     for (file, patch) in &files {
         let name = file.strip_prefix(&prefix).unwrap_or(file).as_os_str().as_bytes();

@@ -70,6 +70,8 @@ pub struct ElfPatch {
     pub dropped_needs: Vec<Vec<u8>>,
     /// Names of needed libraries with their new names, in byte order.
     pub renamed_needs: Vec<(Vec<u8>, Vec<u8>)>,
+    /// True if the file has file capabilities.
+    pub has_capabilities: bool,
     /// SHA-256 of the file, in hexadecimal.
     pub sha256: String,
 }

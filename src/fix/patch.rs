@@ -397,6 +397,7 @@ pub(super) fn plan(audit: &Audit, tree: &dyn Tree, verified: &Verified) -> Vec<E
             new_needs: patch.needs.iter().cloned().collect(),
             dropped_needs: patch.dropped_needs.iter().cloned().collect(),
             renamed_needs: patch.renamed_needs.clone().into_iter().collect(),
+            has_capabilities: tree.has_capabilities(&facts.path),
             sha256: digest(&handle)?,
         })
     };

@@ -175,6 +175,39 @@ fn a_program_with_other_rights() {
     expected(&lab, &absolute);
 }
 
+/// Capabilities, set-ID bits and attributes survive the script. Without them it changes nothing.
+#[test]
+fn rights_and_attributes_stay() {
+    if !has("patchelf") {
+        return skip("rights_and_attributes_stay", "patchelf is not installed");
+    }
+    let lab = lab(CALLS, &[]);
+    let set = "PATH=$PATH:/usr/sbin; chmod u+s tree/bin/prog; setcap cap_net_raw=ep tree/bin/prog";
+    if !lab.sh(set).status.success() {
+        return skip("rights_and_attributes_stay", "file capabilities cannot be set here");
+    }
+    assert_eq!(fix(&lab, "missing-library")["proven"], true);
+    // Without setcap, the script refuses before it changes the file.
+    tool(
+        &lab,
+        "mkdir bin; for t in sh sha256sum cut sort mktemp cp cat rm cmp getcap chmod; do \
+                ln -s \"$(PATH=$PATH:/usr/sbin command -v $t)\" bin; done; ln -s \"$(command -v patchelf)\" bin",
+    );
+    let script = std::fs::read_to_string(lab.path("fix.sh")).expect("a script");
+    lab.write("less.sh", script.replace(":/usr/sbin:/sbin", ""));
+    let run = lab.sh("PATH=$PWD/bin sh less.sh tree");
+    assert_eq!((run.status.code(), &*text(&run.stderr)), (Some(1), "not installed: setcap\n"));
+    lab.write("less.sh", script.replace(":/usr/sbin:/sbin", "").replace(" getcap setcap'", "'"));
+    let run = lab.sh("PATH=$PWD/bin sh less.sh tree");
+    assert!(text(&run.stderr).contains("refused: bin/prog would lose"), "{}", text(&run.stderr));
+    tool(
+        &lab,
+        "sh fix.sh tree; ls tree/bin | cmp - <<E\nprog\nE\n[ -u tree/bin/prog ]; tree/bin/prog",
+    );
+    let kept = tool(&lab, "PATH=$PATH:/usr/sbin; getcap tree/bin/prog");
+    assert!(kept.contains("cap_net_raw"), "{kept}");
+}
+
 /// A script that cannot ask patchelf reports an error: an empty answer is not the state of the file.
 #[test]
 fn a_script_without_answers_fails() {
