@@ -11,6 +11,7 @@
 //! plan for other tools.
 
 mod as_linked;
+mod branches;
 mod dead_entries;
 mod files;
 mod groups;

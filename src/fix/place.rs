@@ -1,19 +1,21 @@
 //! Finds the merged archive that a run repairs, and the position at which an archive is added to
 //! the list that the merged archive is made from. `propose` calls this module.
 
-use super::targets::{LinkNeeds, Neighbours, in_link_order, of_file};
+use super::branches::{is_loop_body, parts_of, reaches};
+use super::targets::{LinkNeeds, Neighbours, in_link_order, is_named_like, of_file};
 use crate::audit::Audit;
 use crate::format::deps_list::{
-    DepsList, LinkParts, ListedArchive, Loss, Set, SetCommand, can_list,
+    DepsList, Fate, LinkParts, Links, Set, SetCommand, Trace, can_list,
 };
 use crate::id::ArchiveId;
-use crate::merged::list::{Sources, listed_name, merged};
+use crate::merged::list::{listed_name, merged};
 use crate::merged::solve::Solved;
 use crate::order;
 use crate::plan::FixRequest;
 use crate::plan::MergedFrom;
 use crate::plan::Plan;
 use crate::text::{show, show_path};
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -136,8 +138,8 @@ const UNSPELLED: &str = "cannot be written like the other names of its variable 
 const CONTINUED: &str =
     "cannot be placed: string(APPEND) may continue the last name of its variable";
 const REMOVED: &str = "cannot be placed: a later command of the list removes it";
-/// The reason for a doubt: the link may get the names of a set in the opposite order.
-const REVERSED: &str = "a command may reverse the order of the names";
+/// The reason for a doubt: the link may get the names of a set in another order.
+const REORDERED: &str = "a command may change the order of the names";
 
 /// The sets that an archive joins, and the archive's name in them.
 pub(super) fn place(
@@ -175,28 +177,34 @@ pub(super) fn place(
     };
     out.doubt = doubt;
     let mut lines: Vec<Option<u32>> = Vec::new();
-    let (mut removed, mut may_remove) = (None, None);
+    let traced = choice.trace(&outputs, name);
+    let mut removed = None;
     for group in groups {
         let links = choice.links(&outputs, group);
-        let loss = |set: usize| choice.loss(&links, set, name);
-        let is_kept = |set: usize| loss(set).is_none_or(|loss| !loss.is_certain);
+        let fate = |set: usize| choice.fate(&traced, &outputs, set);
+        let is_kept = |set: usize| !matches!(fate(set), Fate::Removed(_));
         for set in parts_of(audit, list, (group, name, &is_kept), fat, &neighbours) {
-            let line = choice.listed_on(&links, set, name);
-            match loss(set).filter(|_| line.is_none()) {
-                Some(loss) if loss.is_certain => removed = removed.or(Some(loss.line)),
-                loss => may_remove = may_remove.or(loss.map(|loss| loss.line)),
+            let line = choice.listed_on(&links, set, name, &fate);
+            match fate(set) {
+                _ if line.is_some() => {}
+                Fate::Kept => {}
+                Fate::Removed(line) => removed = removed.or(Some(line)),
+                Fate::MayBeRemoved(line) => {
+                    let (name, path) = (show(name), show_path(&entry.path));
+                    let why = || format!("a later command may remove {name} ({path}:{line})");
+                    out.doubt = out.doubt.or_else(|| Some(why()));
+                }
+                Fate::Unknown => {
+                    let why = || format!("the link may not get the names of {}", show(group));
+                    out.doubt = out.doubt.or_else(|| Some(why()));
+                }
             }
-            if fat.is_none() && choice.may_reverse(&links, set, &neighbours) {
-                out.doubt = out.doubt.or_else(|| Some(REVERSED.to_owned()));
+            if fat.is_none() && choice.may_reorder(&links, set, &neighbours) {
+                out.doubt = out.doubt.or_else(|| Some(REORDERED.to_owned()));
             }
             out.sets.push(set);
             lines.push(line);
         }
-    }
-    if let Some(line) = may_remove {
-        let path = show_path(&entry.path);
-        let why = || format!("a later command may remove {} ({path}:{line})", show(name));
-        out.doubt = out.doubt.or_else(|| Some(why()));
     }
     let is_link = |set: &usize| {
         fat.is_none() || list.sets().get(*set).is_some_and(|s| s.origin == SetCommand::Link)
@@ -231,14 +239,6 @@ pub(super) fn place(
     out
 }
 
-/// True if the set `from` applies wherever the set `to` applies.
-fn reaches(list: &DepsList, from: usize, to: usize) -> bool {
-    let (Some(first), Some(second)) = (list.sets().get(from), list.sets().get(to)) else {
-        return false;
-    };
-    first.covers(second) && !(from < to && second.replaces(first))
-}
-
 /// Variables and targets whose archives every link of their directory gets: `link_libraries()`, and
 /// the components of LLVM's commands.
 const EVERYWHERE: [&[u8]; 2] = [b"link_libraries", b"LLVM_LINK_COMPONENTS"];
@@ -246,8 +246,16 @@ const EVERYWHERE: [&[u8]; 2] = [b"link_libraries", b"LLVM_LINK_COMPONENTS"];
 /// A file that is made from the list.
 struct Output<'a> {
     path: &'a Path,
+    soname: Option<&'a [u8]>,
     /// The variables and targets that make it; empty if the list does not tell.
     own: BTreeSet<&'a [u8]>,
+}
+
+/// The way of a new name to the links of files.
+struct Traced<'a> {
+    trace: Trace<'a>,
+    /// For each file, the links of the targets with its name. `None` if there are none.
+    links: Vec<Option<Links>>,
 }
 
 /// The data from which variables and targets are chosen.
@@ -272,7 +280,7 @@ impl<'a> Choice<'a> {
         let sets = sets.filter(|set| set.known() > 0 && !is_loop_body(self.list, set));
         let all: BTreeSet<&[u8]> = order::set(sets.map(|set| &*set.name));
         let (mut groups, mut doubt) = (Vec::new(), None);
-        for Output { path, own } in outputs {
+        for Output { path, own, .. } in outputs {
             let among: BTreeSet<&[u8]> = order::set(all.intersection(own).copied());
             let is_named = !among.is_empty();
             let (group, why) =
@@ -297,7 +305,7 @@ impl<'a> Choice<'a> {
     fn outputs(&self, archive: ArchiveId) -> Vec<Output<'a>> {
         let output = |path: &'a Path, soname: Option<&'a [u8]>| {
             let own = of_file(self.whole(), (path, soname), self.fat.is_some());
-            Output { path, own }
+            Output { path, soname, own }
         };
         if let Some(fat) = self.fat {
             return vec![output(&self.audit.library.entry(fat).path, None)];
@@ -324,14 +332,19 @@ impl<'a> Choice<'a> {
 
     /// The line on which the links of the set already have the name: each of `links` lists it in a
     /// set that applies wherever `set` applies. Without `links`, every variable counts.
-    fn listed_on(&self, links: &[LinkParts<'_>], set: usize, name: &[u8]) -> Option<u32> {
+    fn listed_on(
+        &self,
+        links: &[LinkParts<'_>],
+        set: usize,
+        name: &[u8],
+        fate: &dyn Fn(usize) -> Fate,
+    ) -> Option<u32> {
         let sets = self.list.sets().iter().enumerate();
         let sets = sets.filter(|(at, from)| from.holds(name) && reaches(self.list, *at, set));
         let holding: Vec<(usize, &Set)> = sets.collect();
         let line = |link: Option<&LinkParts<'_>>| {
             let is_linked = |set: &Set| link.is_none_or(|link| link.has(set));
-            let is_kept =
-                |at: usize| self.loss_in(link, at, name).is_none_or(|loss| !loss.is_certain);
+            let is_kept = |at: usize| matches!(fate(at), Fate::Kept | Fate::MayBeRemoved(_));
             let sets = holding.iter().filter(|(at, set)| is_linked(set) && is_kept(*at));
             let mut entries = sets.flat_map(|(_, set)| &set.entries);
             entries.find(|entry| entry.name == name).map(|entry| entry.line)
@@ -340,9 +353,9 @@ impl<'a> Choice<'a> {
         line(Some(first)).filter(|_| rest.iter().all(|link| line(Some(link)).is_some()))
     }
 
-    /// True if a command may reverse values of a link, and these have the set or names whose order
-    /// matters for a new name. Without `links`, every variable counts.
-    fn may_reverse(
+    /// True if a command may change the order of values of a link, and these have the set or names
+    /// whose order matters for a new name. Without `links`, every variable counts.
+    fn may_reorder(
         &self,
         links: &[LinkParts<'_>],
         set: usize,
@@ -359,24 +372,48 @@ impl<'a> Choice<'a> {
             let mut sets = self.list.sets().iter().enumerate().filter(|(_, one)| parts.has(one));
             sets.any(|(at, one)| at == set || one.names().any(matters))
         };
-        self.whole().reversed().any(|name| is_linked(name) && has(name))
-    }
-
-    /// The command that removes a new name of the set before a link gets it. It is certain if no link
-    /// gets the name.
-    fn loss(&self, links: &[LinkParts<'_>], set: usize, name: &[u8]) -> Option<Loss> {
-        let Some((first, rest)) = links.split_first() else {
-            return self.loss_in(None, set, name);
+        let has_twice = |name: &[u8]| {
+            let parts = self.whole().parts(std::iter::once(name), false);
+            let sets = self.list.sets().iter().filter(|one| parts.has(one));
+            let mut seen: BTreeSet<&[u8]> = BTreeSet::new();
+            sets.flat_map(Set::names).any(|name| matters(name) && !seen.insert(name))
         };
-        let mut all: Vec<Option<Loss>> = vec![self.loss_in(Some(first), set, name)];
-        all.extend(rest.iter().map(|link| self.loss_in(Some(link), set, name)));
-        let is_certain = all.iter().all(|loss| loss.is_some_and(|loss| loss.is_certain));
-        all.into_iter().flatten().next().map(|loss| Loss { is_certain, ..loss })
+        self.whole().reordered().any(|name| is_linked(name) && has(name))
+            || self.whole().deduplicated().any(|name| is_linked(name) && has_twice(name))
     }
 
-    fn loss_in(&self, link: Option<&LinkParts<'_>>, set: usize, name: &[u8]) -> Option<Loss> {
-        let word = self.list.spelled(set, name)?;
-        self.needs.loss(self.whole(), (self.list.sets().get(set)?, &word), link)
+    /// Tells if the links of the set get the new name: those of the files that the set makes, or else
+    /// all links.
+    fn fate(&self, traced: &Traced<'_>, outputs: &[Output<'_>], set: usize) -> Fate {
+        let Some(set) = self.list.sets().get(set) else { return Fate::Unknown };
+        let all = || outputs.iter().zip(&traced.links);
+        let is_any = all().any(|(output, _)| output.own.contains(&*set.name));
+        let is_own = |output: &Output<'_>| {
+            if is_any { output.own.contains(&*set.name) } else { output.own.is_empty() }
+        };
+        let own = all().filter(|(output, _)| is_own(output));
+        let mut fates = own.map(|(_, links)| traced.trace.fate(set, links.as_ref()));
+        let first = fates.next().unwrap_or_else(|| traced.trace.fate(set, None));
+        // The doubt about one of several files is one about all.
+        fates.fold(first, |all, fate| match (all, fate) {
+            (Fate::Kept, Fate::Removed(line)) | (Fate::Removed(line), Fate::Kept) => {
+                Fate::MayBeRemoved(line)
+            }
+            (Fate::Kept | Fate::Removed(_), other) | (other, _) => other,
+        })
+    }
+
+    /// Follows a new name to the links of `outputs`.
+    fn trace(&self, outputs: &[Output<'_>], name: &[u8]) -> Traced<'a> {
+        let trace = self.needs.trace(self.whole(), self.list, name);
+        let links = |output: &Output<'_>| {
+            let file = (output.path, output.soname);
+            let own = trace.targets().filter(|target| is_named_like(self.whole(), target, file));
+            let own: Vec<&[u8]> = own.collect();
+            (!own.is_empty()).then(|| trace.links(&own))
+        };
+        let links = outputs.iter().map(links).collect();
+        Traced { trace, links }
     }
 
     /// The doubt about a name if the file writes different text before the names of one of `sets`.
@@ -434,9 +471,15 @@ impl<'a> Choice<'a> {
         among: &BTreeSet<&'a [u8]>,
         neighbours: &Neighbours<'_>,
     ) -> (Option<&'a [u8]>, Option<String>) {
-        let in_order = |among: &BTreeSet<&'a [u8]>| match self.fat {
-            Some(_) => among.clone(),
-            None => in_link_order((self.whole(), self.list), among, self.needs, neighbours),
+        let is_compared = Cell::new(true);
+        let in_order = |among: &BTreeSet<&'a [u8]>| {
+            if self.fat.is_some() {
+                return among.clone();
+            }
+            let lists = (self.whole(), self.list);
+            let (found, is_whole) = in_link_order(lists, among, self.needs, neighbours);
+            is_compared.set(is_compared.get() && is_whole);
+            found
         };
         let can_write = self.that_write(name, among);
         let mut fitting = in_order(among);
@@ -453,6 +496,8 @@ impl<'a> Choice<'a> {
                 show_path(dir)
             )
         });
+        let unordered = || "the list has too many variables to find their order".to_owned();
+        let doubt = doubt.or_else(|| (!is_compared.get()).then(unordered));
         (group.or_else(|| largest(self.list, &fitting)), doubt)
     }
 }
@@ -489,106 +534,4 @@ fn fullest<'l>(
         here_a.cmp(here_b).then((here_a * all_b).cmp(&(here_b * all_a))).then(b.cmp(a))
     });
     best.map(|(name, _)| name)
-}
-
-/// The sets of the variable or target `name` that the archive `word` joins:
-/// - the unconditional set with the most candidates, if later sets do not replace its values; a
-///   link finds the archive there. Sets that can write the name are preferred
-/// - else the branch with the largest share of archives whose members the merged archive contains,
-///   and all branches that the archives do not distinguish from it
-///
-/// Without a merged archive, the share of candidates decides. A set from which a later command
-/// removes the archive (`is_kept` is false) counts only if there is no other.
-fn parts_of(
-    audit: &Audit,
-    list: &DepsList,
-    (name, word, is_kept): (&[u8], &[u8], &dyn Fn(usize) -> bool),
-    fat: Option<ArchiveId>,
-    neighbours: &Neighbours<'_>,
-) -> Vec<usize> {
-    let is_text = |set: &Set| set.origin == SetCommand::Text;
-    let own = || list.sets().iter().enumerate().filter(|(_, set)| set.name == name);
-    let all = || own().filter(|(_, set)| !is_text(set));
-    let is_branch = |(_, set): &(usize, &Set)| set.known() > 0 && !is_loop_body(list, set);
-    let mut branches: Vec<(usize, &Set)> = all().filter(is_branch).collect();
-    if branches.iter().any(|(at, _)| is_kept(*at)) {
-        branches.retain(|(at, _)| is_kept(*at));
-    }
-    let is_replaced = |at: usize, set: &Set| {
-        branches.iter().any(|(later, other)| *later > at && other.replaces(set))
-    };
-    let lasting =
-        || branches.iter().filter(|(at, set)| !set.is_conditional() && !is_replaced(*at, set));
-    let with = |names: &BTreeSet<&[u8]>| {
-        let has = |set: &Set| set.names().any(|name| names.contains(name));
-        lasting().filter(move |(_, set)| has(set)).map(|(_, set)| set.rank).collect::<Vec<i64>>()
-    };
-    let least = with(&neighbours.referrers).into_iter().max().unwrap_or(i64::MIN);
-    let most = with(&neighbours.needed).into_iter().min().map_or(i64::MAX, |most| least.max(most));
-    let fitting = lasting().filter(|(_, set)| (least..=most).contains(&set.rank));
-    // Names in the values of a loop are mentioned, but a loop may add its values several times.
-    let rank = |at: usize, set: &Set| {
-        (list.spelled(at, word).is_some(), candidates(set).len(), set.known(), Reverse(at))
-    };
-    if let Some((at, _)) = fitting.max_by_key(|(at, set)| rank(*at, set)) {
-        return vec![*at];
-    }
-    if branches.iter().any(|(_, set)| !set.is_conditional()) {
-        // A conditional `list(APPEND)` has only a part of the value.
-        branches.retain(|(_, set)| set.origin != SetCommand::Append || !set.is_conditional());
-    }
-    let inside = if branches.len() > 1 { fat.map(|fat| inside(audit, fat)) } else { None };
-    let share = |set: &Set| {
-        let parts = |entry: &&ListedArchive| {
-            inside.as_ref().map_or(entry.is_known, |inside| inside.contains(&entry.name))
-        };
-        (set.entries.iter().filter(parts).count(), set.entries.len())
-    };
-    let by_share = |a: &Set, b: &Set| {
-        let ((parts_a, all_a), (parts_b, all_b)) = (share(a), share(b));
-        (parts_a * all_b).cmp(&(parts_b * all_a))
-    };
-    let best = branches.iter().max_by(|(at_a, a), (at_b, b)| {
-        by_share(a, b).then(share(a).0.cmp(&share(b).0)).then(at_b.cmp(at_a))
-    });
-    // A policy may select an empty set.
-    let Some((at, best)) = best else {
-        // The text of another command may continue the last value of an empty set.
-        let is_safe = !own().any(|(_, set)| is_text(set));
-        return all().map(|(at, _)| at).filter(|_| is_safe).take(1).collect();
-    };
-    let is_blind = inside.is_none() || share(best).0 == 0;
-    let mut out = vec![*at];
-    for (at, set) in &branches {
-        let is_equal =
-            candidates(set) == candidates(best) || (is_blind && by_share(set, best).is_eq());
-        if is_equal && !out.iter().any(|chosen| reaches(list, *chosen, *at)) {
-            out.push(*at);
-        }
-    }
-    out.sort_unstable();
-    out
-}
-
-/// True if all candidate archives of the set are items of a loop around it. A new name joins these
-/// items: the set would add it once for each of them.
-fn is_loop_body(list: &DepsList, set: &Set) -> bool {
-    let is_loop = |other: &Set| other.is_known_loop_of(set);
-    let has_candidate = set.entries.iter().any(|entry| entry.is_known);
-    !has_candidate && !set.blocks.is_empty() && list.sets().iter().any(is_loop)
-}
-
-/// The names of candidate archives in a set.
-fn candidates(set: &Set) -> BTreeSet<&[u8]> {
-    order::set(set.entries.iter().filter(|entry| entry.is_known).map(|entry| &*entry.name))
-}
-
-/// The names of the archives whose members the merged archive contains.
-fn inside(audit: &Audit, fat: ArchiveId) -> BTreeSet<Vec<u8>> {
-    let library = &audit.library;
-    let others = library.entries().map(|(archive, _)| archive).filter(|other| *other != fat);
-    let mut sources = Sources::new(library, others);
-    let origins = library.members_of(fat).filter_map(|member| sources.of(member));
-    let origins: BTreeSet<ArchiveId> = order::set(origins);
-    origins.into_iter().filter_map(|o| listed_name(library, o)).map(<[u8]>::to_vec).collect()
 }

@@ -6,14 +6,14 @@ use super::link_order::{self, References};
 use crate::audit::Audit;
 use crate::cmake;
 use crate::cover::ArchiveSet;
-use crate::format::deps_list::{DepsList, LinkParts, Loss, Removal, RemovedNames, Set, SetCommand};
+use crate::format::deps_list::{DepsList, Set, SetCommand, Trace};
 use crate::id::{ArchiveId, FastMap, FastSet, FileId};
 use crate::merged::list::listed_name;
 use crate::merged::solve::Solution;
 use crate::order;
 use crate::order::Arrange as _;
-use std::cell::RefCell;
-use std::cmp::Reverse;
+use std::cell::{Cell, RefCell};
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -24,11 +24,16 @@ use std::sync::{Arc, OnceLock};
 const MOST_VISITS: usize = 1000;
 /// Maximum number of variables that are visited below all targets of a file.
 const MOST_IN_FILE: usize = 200_000;
+/// Maximum number of steps in which variables are compared for all names.
+const MOST_COMPARED: usize = 1_000_000;
 /// Maximum number of links that are compared.
 const MOST_LINKS: usize = 100;
 /// Maximum number of commands, and of their variables, that are searched for links.
 const MOST_USES: usize = 1000;
 const MOST_USED: usize = 100_000;
+/// Maximum number of steps in which one name, and all names, are followed through a file.
+const MOST_STEPS: usize = 300_000;
+const MOST_STEPS_OF_ALL: usize = 10_000_000;
 
 /// The needs of a link: which files need an archive, and which archives refer to it.
 pub(super) struct LinkNeeds {
@@ -37,14 +42,79 @@ pub(super) struct LinkNeeds {
     /// The listed archives by their names.
     listed: BTreeMap<Vec<u8>, ArchiveId>,
     /// The result of [`Self::lines`].
-    lines: OnceLock<Vec<Vec<Vec<u8>>>>,
+    lines: OnceLock<Lines>,
+    /// Number of steps that comparisons of variables may still take.
+    compared: Steps,
     /// The result of [`Self::used`].
     used: OnceLock<Vec<BTreeSet<Vec<u8>>>>,
-    /// For each removal by a regular expression, the words that were compared with it. `None` if a
-    /// comparison failed.
-    matched: RefCell<FastMap<usize, Option<Matches>>>,
     /// The results of [`Self::in_directory`].
     in_directories: RefCell<FastMap<PathBuf, Rc<FastSet<Vec<u8>>>>>,
+    /// For each regular expression, the words that were compared with it. `None` if a comparison
+    /// failed.
+    matched: RefCell<FastMap<Vec<u8>, Option<Matches>>>,
+    /// Number of steps that all traces may still take.
+    steps: Cell<usize>,
+}
+
+/// Number of steps that are left.
+struct Steps(Cell<usize>);
+
+/// No steps are left.
+struct TooMany;
+
+impl Steps {
+    fn take(&self, steps: usize) -> Result<(), TooMany> {
+        self.0.set(self.0.get().checked_sub(steps).ok_or(TooMany)?);
+        Ok(())
+    }
+}
+
+/// For each variable or target that refers to others, the variables of which it consists.
+struct Lines {
+    all: Vec<Vec<Vec<u8>>>,
+    /// The lines that have a name, each with the last place of the name.
+    places: FastMap<Vec<u8>, Vec<(usize, usize)>>,
+}
+
+impl Lines {
+    fn new(all: Vec<Vec<Vec<u8>>>) -> Self {
+        let mut places: FastMap<Vec<u8>, Vec<(usize, usize)>> = FastMap::default();
+        for (number, line) in all.iter().enumerate() {
+            for (at, name) in line.iter().enumerate() {
+                let places = places.entry(name.clone()).or_default();
+                match places.last_mut().filter(|(last, _)| *last == number) {
+                    Some(place) => place.1 = at,
+                    None => places.push((number, at)),
+                }
+            }
+        }
+        Self { all, places }
+    }
+
+    fn places(&self, name: &[u8]) -> &[(usize, usize)] {
+        self.places.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The lines that have `name`.
+    fn with(&self, name: &[u8]) -> impl Iterator<Item = &[Vec<u8>]> {
+        self.places(name).iter().filter_map(|(line, _)| self.all.get(*line).map(Vec::as_slice))
+    }
+
+    /// True if `a` precedes `b` in the first line that has both, if one has. An error if that takes
+    /// more than `left` steps.
+    fn precedes(&self, a: &[u8], b: &[u8], left: &Steps) -> Result<Option<bool>, TooMany> {
+        let (a, b) = (self.places(a), self.places(b));
+        left.take(a.len() + b.len() + 1)?;
+        let (mut first, mut second) = (a.iter().peekable(), b.iter().peekable());
+        while let (Some((line, at)), Some((other, place))) = (first.peek(), second.peek()) {
+            match line.cmp(other) {
+                Ordering::Less => first.next(),
+                Ordering::Greater => second.next(),
+                Ordering::Equal => return Ok(Some(at < place)),
+            };
+        }
+        Ok(None)
+    }
 }
 
 /// Words, and whether an expression matches them.
@@ -72,7 +142,9 @@ impl LinkNeeds {
         let references = link_order::between(library, &order::set(all));
         let (lines, used, matched) = (OnceLock::new(), OnceLock::new(), RefCell::default());
         let in_directories = RefCell::default();
-        Self { files, references, listed, lines, used, matched, in_directories }
+        let steps = Cell::new(MOST_STEPS_OF_ALL);
+        let compared = Steps(Cell::new(MOST_COMPARED));
+        Self { files, references, listed, lines, compared, used, matched, in_directories, steps }
     }
 
     /// The files that need `archive`.
@@ -129,7 +201,7 @@ impl LinkNeeds {
 
     /// For each variable or target of the list that refers to others, the variables of which it
     /// consists. `whole` is the list with all sets.
-    fn lines(&self, whole: &DepsList) -> &[Vec<Vec<u8>>] {
+    fn lines(&self, whole: &DepsList) -> &Lines {
         self.lines.get_or_init(|| {
             let has_part = |set: &&Set| {
                 let mut interfaces = set.entries.iter().map(|entry| whole.interface(entry));
@@ -141,7 +213,7 @@ impl LinkNeeds {
             let line = |top| -> Vec<Vec<u8>> {
                 sequence(whole, top, &mut left).into_iter().map(<[u8]>::to_vec).collect()
             };
-            tops.into_iter().map(line).collect()
+            Lines::new(tops.into_iter().map(line).collect())
         })
     }
 
@@ -167,9 +239,9 @@ impl LinkNeeds {
         whole: &'l DepsList,
         group: &[u8],
     ) -> Vec<BTreeSet<&'l [u8]>> {
-        let lines = || self.lines(whole).iter().filter(|line| line.iter().any(|n| n == group));
+        let lines = || self.lines(whole).with(group);
         // A variable that has the values of others is a link only if no target links these.
-        let is_target = |line: &&Vec<Vec<u8>>| line.first().is_some_and(|top| whole.is_target(top));
+        let is_target = |line: &&[Vec<u8>]| line.first().is_some_and(|top| whole.is_target(top));
         let has_target = lines().any(|line| is_target(&line));
         let lines = lines().filter(|line| !has_target || is_target(line));
         let lines = lines.map(|line| order::set(line.iter().map(Vec::as_slice)));
@@ -188,29 +260,22 @@ impl LinkNeeds {
         out
     }
 
-    /// The command of `whole` that removes `word`, a name of `set`, before `link` gets it.
-    pub(super) fn loss(
-        &self,
-        whole: &DepsList,
-        (set, word): (&Set, &[u8]),
-        link: Option<&LinkParts<'_>>,
-    ) -> Option<Loss> {
-        whole.loss(set, link, &|number, removal| self.removes(number, removal, word))
+    /// Follows the new name of an archive through the file. `whole` is the list with all sets.
+    pub(super) fn trace<'l>(&self, whole: &'l DepsList, list: &DepsList, name: &[u8]) -> Trace<'l> {
+        let matches = |expression: &[u8], word: &[u8]| self.is_match(expression, word);
+        let trace = whole.trace(list, name, &matches, self.steps.get().min(MOST_STEPS));
+        self.steps.set(self.steps.get() - trace.steps);
+        trace
     }
 
-    /// True if the removal with the index `number` removes `word`. `None` if that is unknown.
-    fn removes(&self, number: usize, removal: &Removal, word: &[u8]) -> Option<bool> {
-        let (expression, removed) = match &removal.names {
-            RemovedNames::Equal(other) => return Some(other == word),
-            RemovedNames::Unknown => return None,
-            RemovedNames::Matching(expression) => (expression, true),
-            RemovedNames::Others(expression) => (expression, false),
-        };
+    /// True if a regular expression matches `word`. `None` if that is unknown.
+    fn is_match(&self, expression: &[u8], word: &[u8]) -> Option<bool> {
         let mut matched = self.matched.borrow_mut();
-        let matches = matched.entry(number).or_insert_with(|| Some(Matches::default()));
+        let matches = matched.entry(expression.to_vec());
+        let matches = matches.or_insert_with(|| Some(Matches::default()));
         let known = matches.as_mut()?;
         if let Some(is_match) = known.get(word) {
-            return Some(*is_match == removed);
+            return Some(*is_match);
         }
         // After a search that takes too long, others of the expression are not tried.
         let Some(is_match) = cmake::matches(expression, word) else {
@@ -218,7 +283,7 @@ impl LinkNeeds {
             return None;
         };
         known.insert(word.to_vec(), is_match);
-        Some(is_match == removed)
+        Some(is_match)
     }
 
     /// True if an archive of `from` refers to one of `to`.
@@ -246,14 +311,21 @@ pub(super) fn of_file<'l>(
     (path, soname): (&Path, Option<&[u8]>),
     is_target: bool,
 ) -> BTreeSet<&'l [u8]> {
-    let file = path.file_name().map(OsStrExt::as_bytes);
-    let stems: BTreeSet<&[u8]> = file.into_iter().chain(soname).flat_map(stems).collect();
-    let fits = |name: &&[u8]| {
-        stems.contains(*name) || list.outputs(name).any(|output| stems.contains(output))
-    };
+    let fits = |name: &&[u8]| is_named_like(list, name, (path, soname));
     let sets = list.sets().iter().filter(|set| !is_target || set.origin == SetCommand::Link);
     let names: BTreeSet<&[u8]> = order::set(sets.map(|set| &*set.name).filter(fits));
     list.parts(names.into_iter(), false).all
+}
+
+/// True if a variable or target has the name of the file at `path`, or its soname.
+pub(super) fn is_named_like(
+    list: &DepsList,
+    name: &[u8],
+    (path, soname): (&Path, Option<&[u8]>),
+) -> bool {
+    let file = path.file_name().map(OsStrExt::as_bytes);
+    let mut stems = file.into_iter().chain(soname).flat_map(stems);
+    stems.any(|stem| stem == name || list.outputs(name).any(|output| output == stem))
 }
 
 /// The names of a target that may make a file: `m` for `libm.so.1`.
@@ -311,45 +383,59 @@ fn sequence<'l>(list: &'l DepsList, name: &'l [u8], in_file: &mut usize) -> Vec<
 /// The groups in `among` in which a linker that reads each archive once finds a new archive: none
 /// comes before a referrer of the archive or after one that it needs. If there are none: the groups
 /// with a referrer, or else all of `among`. `whole` is the list with all sets, which may refer to
-/// those in `among`.
+/// those in `among`. False if that takes more than `MOST_COMPARED` steps: then all of `among`.
 pub(super) fn in_link_order<'l>(
     (whole, list): (&DepsList, &'l DepsList),
     among: &BTreeSet<&'l [u8]>,
     needs: &LinkNeeds,
     neighbours: &Neighbours<'_>,
-) -> BTreeSet<&'l [u8]> {
+) -> (BTreeSet<&'l [u8]>, bool) {
     if among.len() < 2 {
-        return among.clone();
+        return (among.clone(), true);
     }
-    let members: BTreeMap<&[u8], BTreeSet<&[u8]>> = order::map(among.iter().map(|group| {
-        let sets = list.sets().iter().filter(|set| set.name == *group);
-        (*group, sets.flat_map(Set::names).collect())
-    }));
+    let members: BTreeMap<&[u8], BTreeSet<&[u8]>> = order::map(
+        among.iter().map(|group| (*group, list.sets_of(group).flat_map(Set::names).collect())),
+    );
     let with = |names: &BTreeSet<&[u8]>| -> Vec<&'l [u8]> {
         let has = |group: &&&[u8]| members[**group].iter().any(|name| names.contains(*name));
         among.iter().filter(has).copied().collect()
     };
     let (before, after) = (with(&neighbours.referrers), with(&neighbours.needed));
     let lines = needs.lines(whole);
-    let precedes = |a: &[u8], b: &[u8]| {
-        let last = |line: &[Vec<u8>], name: &[u8]| line.iter().rposition(|other| other == name);
-        let mut both = lines.iter().filter_map(|line| Some((last(line, a)?, last(line, b)?)));
-        match both.next() {
-            Some((a, b)) => a < b,
-            None => {
-                needs.any_refers(&members[a], &members[b])
-                    && !needs.any_refers(&members[b], &members[a])
+    let precedes = |a: &[u8], b: &[u8]| -> Result<bool, TooMany> {
+        if let Some(is_before) = lines.precedes(a, b, &needs.compared)? {
+            return Ok(is_before);
+        }
+        let (a, b) = (&members[a], &members[b]);
+        needs.compared.take(a.len() * b.len())?;
+        Ok(needs.any_refers(a, b) && !needs.any_refers(b, a))
+    };
+    let fits = |group: &[u8]| -> Result<bool, TooMany> {
+        for other in before.iter().filter(|other| **other != group) {
+            if precedes(group, other)? {
+                return Ok(false);
             }
         }
+        for other in after.iter().filter(|other| **other != group) {
+            if precedes(other, group)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     };
-    let fits = |group: &&&'l [u8]| {
-        before.iter().all(|other| *other == **group || !precedes(group, other))
-            && after.iter().all(|other| *other == **group || !precedes(other, group))
-    };
-    let out: BTreeSet<&[u8]> = order::set(among.iter().filter(fits).copied());
+    let mut out: BTreeSet<&[u8]> = BTreeSet::new();
+    for group in among {
+        match fits(group) {
+            Err(TooMany) => return (among.clone(), false),
+            Ok(true) => {
+                out.insert(*group);
+            }
+            Ok(false) => {}
+        }
+    }
     match (out.is_empty(), before.is_empty()) {
-        (false, _) => out,
-        (true, false) => order::set(before),
-        (true, true) => among.clone(),
+        (false, _) => (out, true),
+        (true, false) => (order::set(before), true),
+        (true, true) => (among.clone(), true),
     }
 }

@@ -6,6 +6,7 @@ use crate::support::tiny;
 
 mod dynamic_sections;
 mod files;
+mod flows;
 mod groups;
 mod hostile;
 mod kit;

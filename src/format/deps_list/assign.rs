@@ -2,7 +2,7 @@
 //! names that they give to the files of targets. Finds the kinds and aliases of targets.
 
 use super::life::is_addition;
-use super::removed::{Removal, RemovedNames};
+use super::removed::Removal;
 use super::scan::{Scan, Scanned};
 use super::values::Variables;
 use super::{Set, SetCommand};
@@ -29,19 +29,11 @@ impl Scan<'_> {
                     // In quotes, a semicolon is a part of the word.
                     let is_list = |b: &u8| *b == b';' && name.kind == ArgumentKind::Unquoted;
                     for word in self.bytes(&name.inside).split(is_list) {
-                        out.removals.extend(removals(list, action, word, variables));
+                        let words = complete(variables, word).into_iter().flatten();
+                        let removal = |word| Removal { list: list.to_vec(), word };
+                        out.removals.extend(words.map(removal));
                     }
                 }
-            }
-            (b"list", [action, list, mode, _, pattern]) if is(action, b"FILTER") => {
-                // Several values of a variable are alternatives.
-                let patterns = complete(variables, self.bytes(&pattern.inside));
-                let names = match (patterns.as_deref(), self.word(mode)) {
-                    (Some([pattern]), b"EXCLUDE") => RemovedNames::Matching(unescaped(pattern)),
-                    (Some([pattern]), _) => RemovedNames::Others(unescaped(pattern)),
-                    _ => RemovedNames::Unknown,
-                };
-                out.removals.push(removal(self.bytes(&list.inside), action, names));
             }
             (b"foreach", [name, values @ ..]) => match values {
                 [first, ..] if is(first, b"RANGE") => {}
@@ -81,14 +73,15 @@ impl Scan<'_> {
         }
     }
 
-    /// The variable whose values the command reverses.
-    pub(super) fn reversed(&self) -> Option<&[u8]> {
-        match self.arguments() {
-            [action, list] if self.word(action) == b"REVERSE" && self.name() == b"list" => {
-                Some(self.bytes(&list.inside))
-            }
-            _ => None,
-        }
+    /// Notes the variable whose values the command puts into another order.
+    pub(super) fn order(&self, out: &mut Scanned) {
+        let (b"list", [action, list, ..]) = (&*self.name(), self.arguments()) else { return };
+        let list = self.bytes(&list.inside).to_vec();
+        match self.word(action) {
+            b"REVERSE" | b"SORT" => out.reordered.insert(list),
+            b"REMOVE_DUPLICATES" => out.deduplicated.insert(list),
+            _ => return,
+        };
     }
 
     /// True if the command adds its values before those that the variable has: `list(PREPEND X a)`,
@@ -135,34 +128,6 @@ impl Scan<'_> {
     }
 }
 
-/// The removals of a word of `list(REMOVE_ITEM …)`. A variable may have its values only under
-/// conditions, so their removal is not certain.
-fn removals(
-    list: &[u8],
-    action: &Argument,
-    word: &[u8],
-    variables: &mut Variables,
-) -> Vec<Removal> {
-    let is_conditional = memchr::memmem::find(word, b"${").is_some();
-    let one = |names| Removal { is_conditional, ..removal(list, action, names) };
-    match complete(variables, word) {
-        Some(words) => words.into_iter().map(|word| one(RemovedNames::Equal(word))).collect(),
-        None => vec![one(RemovedNames::Unknown)],
-    }
-}
-
-fn removal(list: &[u8], action: &Argument, names: RemovedNames) -> Removal {
-    let at = action.span.start;
-    Removal {
-        list: list.to_vec(),
-        line: action.line,
-        names,
-        at,
-        is_conditional: false,
-        blocks: Vec::new(),
-    }
-}
-
 /// The texts that `text` stands for. `None` if a variable of it has values that the file does not
 /// tell.
 fn complete(variables: &mut Variables, text: &[u8]) -> Option<Vec<Vec<u8>>> {
@@ -171,14 +136,4 @@ fn complete(variables: &mut Variables, text: &[u8]) -> Option<Vec<Vec<u8>>> {
             || memchr::memchr_iter(b'@', text).count() > 1
     };
     variables.expanded(text).filter(|texts| !texts.iter().any(is_open))
-}
-
-/// The text of a regular expression, in which CMake reads `\\` as a backslash.
-fn unescaped(text: &[u8]) -> Vec<u8> {
-    let (mut out, mut rest) = (Vec::with_capacity(text.len()), text);
-    while let Some((first, more)) = rest.split_first() {
-        out.push(*first);
-        rest = if *first == b'\\' { more.strip_prefix(b"\\").unwrap_or(more) } else { more };
-    }
-    out
 }

@@ -15,19 +15,20 @@ mod rank;
 mod removed;
 mod scan;
 mod spelling;
+mod trace;
 mod values;
 mod write;
 
-pub use flow::{LinkParts, Loss};
+pub use flow::LinkParts;
 pub use position::LinkOrder;
-pub use removed::{Removal, RemovedNames};
 pub use spelling::Spelling;
+pub use trace::{Fate, Links, Matcher, Trace};
 pub use write::SetChange;
 
 use crate::format::cmake::SyntaxError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// The reason why a file, or one set in it, cannot be read as a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,16 +58,18 @@ pub struct DepsList {
     interfaces: BTreeSet<Vec<u8>>,
     /// For each command that is not read and refers to several variables, these variables.
     uses: Vec<Vec<Vec<u8>>>,
-    /// The commands that remove names from variables.
-    removals: Vec<Removal>,
     /// Shared libraries and modules: targets that keep their private archives to themselves.
     shared: BTreeSet<Vec<u8>>,
     /// The targets of `add_library(NAME ALIAS TARGET)`.
     aliases: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// The variables whose values a command may reverse.
-    reversed: BTreeSet<Vec<u8>>,
-    /// The indices of sets and removals, made on first use.
+    /// The variables whose values a command may put into another order.
+    reordered: BTreeSet<Vec<u8>>,
+    /// The variables of `list(REMOVE_DUPLICATES)`.
+    deduplicated: BTreeSet<Vec<u8>>,
+    /// The indices of the sets, made on first use.
     flow: OnceLock<flow::Flow>,
+    /// The commands, made on first use.
+    program: OnceLock<Arc<trace::Program>>,
 }
 
 /// The command that makes a set.
@@ -134,6 +137,8 @@ pub struct Set {
     has_known_items: bool,
     /// True for values after `PRIVATE`.
     pub is_private: bool,
+    /// True for values after `INTERFACE`, which the target itself does not link.
+    pub is_interface: bool,
     /// The number of the block of `foreach()`, if that is the command.
     loop_block: Option<usize>,
     /// All values, in the file's order.
@@ -185,11 +190,12 @@ impl DepsList {
             outputs: found.outputs,
             interfaces: found.interfaces,
             uses: found.uses,
-            removals: found.removals,
             shared: found.shared,
             aliases: found.aliases,
-            reversed: found.reversed,
+            reordered: found.reordered,
+            deduplicated: found.deduplicated,
             flow: OnceLock::new(),
+            program: OnceLock::new(),
         })
     }
 
@@ -220,9 +226,14 @@ impl DepsList {
         of.map(|(_, output)| &**output)
     }
 
-    /// The variables whose values a command may reverse.
-    pub fn reversed(&self) -> impl Iterator<Item = &[u8]> {
-        self.reversed.iter().map(Vec::as_slice)
+    /// The variables whose values a command may put into another order.
+    pub fn reordered(&self) -> impl Iterator<Item = &[u8]> {
+        self.reordered.iter().map(Vec::as_slice)
+    }
+
+    /// The variables of which a command keeps only the first of equal values.
+    pub fn deduplicated(&self) -> impl Iterator<Item = &[u8]> {
+        self.deduplicated.iter().map(Vec::as_slice)
     }
 
     /// For each command that is not read and refers to several variables, these variables.
@@ -238,7 +249,7 @@ impl DepsList {
     /// Keeps only the sets for which `keep` is true. The text of the file does not change.
     pub fn retain(&mut self, keep: impl Fn(&Set) -> bool) {
         self.sets.retain(keep);
-        self.flow = OnceLock::new();
+        (self.flow, self.program) = (OnceLock::new(), OnceLock::new());
     }
 
     /// Marks the entries that name one of `archives` (bare names) in any spelling, and sets their

@@ -1,60 +1,17 @@
-//! Names that `list(REMOVE_ITEM …)` and `list(FILTER …)` remove.
+//! Names that `list(REMOVE_ITEM …)` removes.
 
-use super::{Block, Set};
+use super::Set;
 use crate::id::{FastMap, FastSet};
 use std::collections::BTreeMap;
 
 /// Maximum number of names that are removed from the parts of lists, one by one.
 const MOST_REMOVED: usize = 100_000;
 
-/// A command that removes names from a variable.
+/// A word that a command removes from a variable.
 #[derive(Clone, Debug)]
-pub struct Removal {
-    /// The variable.
-    pub list: Vec<u8>,
-    /// The line, from 1.
-    pub line: u32,
-    /// The names that it removes.
-    pub names: RemovedNames,
-    /// True if conditions may decide what it removes.
-    pub(super) is_conditional: bool,
-    /// Its offset.
-    pub(super) at: usize,
-    /// The blocks around it, the outermost first.
-    pub(super) blocks: Vec<Block>,
-}
-
-/// The names that a command removes.
-#[derive(Clone, Debug)]
-pub enum RemovedNames {
-    /// Those that are equal to a word.
-    Equal(Vec<u8>),
-    /// Those that match a regular expression of CMake.
-    Matching(Vec<u8>),
-    /// Those that do not match it.
-    Others(Vec<u8>),
-    /// The file does not tell: the command has a variable that the file does not set, or several
-    /// patterns.
-    Unknown,
-}
-
-impl Removal {
-    /// True if the command may run after that of `set`, wherever CMake runs that of `set`. A function
-    /// has variables of its own.
-    pub(super) fn follows(&self, set: &Set) -> bool {
-        let mut own = self.blocks.iter().filter(|block| block.is_condition || block.is_function);
-        self.at > set.body.start && own.all(|block| set.blocks.contains(block))
-    }
-
-    /// True if the command removes the same names wherever that of `set` runs: it is not in a macro
-    /// that may not be called, and no condition decides.
-    pub(super) fn is_certain_for(&self, set: &Set) -> bool {
-        if self.is_conditional {
-            return false;
-        }
-        let mut macros = self.blocks.iter().filter(|block| block.is_macro);
-        macros.all(|block| set.blocks.contains(block))
-    }
+pub(super) struct Removal {
+    pub(super) list: Vec<u8>,
+    pub(super) word: Vec<u8>,
 }
 
 /// Marks the entries that `list(REMOVE_ITEM …)` removes from their variable, or from a variable
@@ -62,9 +19,7 @@ impl Removal {
 pub(super) fn mark_removed(sets: &mut [Set], removals: &[Removal]) {
     let mut words_of: BTreeMap<&[u8], Vec<&[u8]>> = BTreeMap::new();
     for removal in removals {
-        if let RemovedNames::Equal(word) = &removal.names {
-            words_of.entry(&removal.list).or_default().push(word);
-        }
+        words_of.entry(&removal.list).or_default().push(&removal.word);
     }
     if words_of.is_empty() {
         return;

@@ -19,7 +19,7 @@ pub(super) fn is_keyword(word: &[u8]) -> bool {
 }
 
 /// True for keywords of `target_link_libraries` that set the scope of the values after them.
-fn is_scope(word: &[u8]) -> bool {
+pub(super) fn is_scope(word: &[u8]) -> bool {
     matches!(
         word,
         b"PRIVATE"
@@ -94,8 +94,11 @@ pub(super) struct Scanned {
     pub(super) shared: BTreeSet<Vec<u8>>,
     /// The targets of `add_library(NAME ALIAS TARGET)`.
     pub(super) aliases: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// The variables whose values `list(REVERSE …)`, or a loop that adds them in front, may reverse.
-    pub(super) reversed: BTreeSet<Vec<u8>>,
+    /// The variables whose values `list(REVERSE …)`, `list(SORT …)`, or a loop that adds them in
+    /// front, may put into another order.
+    pub(super) reordered: BTreeSet<Vec<u8>>,
+    /// The variables of `list(REMOVE_DUPLICATES …)`.
+    pub(super) deduplicated: BTreeSet<Vec<u8>>,
     /// For each command that makes no set and refers to several variables, these variables.
     pub(super) uses: Vec<Vec<Vec<u8>>>,
 }
@@ -112,13 +115,11 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
         let command = command?;
         blocks.enter(&text[command.name.clone()], command.line)?;
         let scan = Scan { text, command: &command };
-        let before = out.removals.len();
         scan.others(&mut out, &mut variables);
-        out.removals[before..].iter_mut().for_each(|removal| removal.blocks = blocks.here());
         if let Some(name) = scan.unset() {
             life.end(&out.sets, name, &blocks.here());
         }
-        out.reversed.extend(scan.reversed().map(<[u8]>::to_vec));
+        scan.order(&mut out);
         let sets = scan.sets();
         let is_read = !sets.is_empty();
         for mut set in sets {
@@ -150,7 +151,7 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
                 && blocks.in_loop()
                 && !(set.entries.is_empty() && set.references.is_empty())
             {
-                out.reversed.insert(set.name.clone());
+                out.reordered.insert(set.name.clone());
             }
             if set.origin != SetCommand::Link {
                 life.begin(&set.name, out.sets.len());
@@ -191,6 +192,9 @@ struct OpenBlock {
     block: Block,
 }
 
+/// Maximum number of blocks around a command.
+const MOST_NESTED: usize = 200;
+
 /// Commands that begin a block. `end` followed by the same word closes it.
 const BLOCKS: [&str; 6] = ["if", "foreach", "while", "function", "macro", "block"];
 
@@ -201,6 +205,9 @@ impl Blocks {
         let is = |word: &str| command.eq_ignore_ascii_case(word.as_bytes());
         let error = |reason| Err(ListError { line, reason });
         if let Some(command) = BLOCKS.into_iter().find(|block| is(block)) {
+            if self.open.len() == MOST_NESTED {
+                return error(format!("more than {MOST_NESTED} blocks are nested"));
+            }
             let block = Block {
                 number: self.count,
                 arm: 0,
@@ -398,7 +405,7 @@ impl Scan<'_> {
     /// for the values after each keyword. Empty sets are omitted.
     fn scopes(&self, target: &Argument, values: &[Argument], start: usize) -> Vec<Set> {
         let (mut sets, mut start, mut rest) = (Vec::new(), start, values);
-        let mut is_private = false;
+        let (mut is_private, mut is_interface) = (false, false);
         loop {
             let end = rest.iter().position(|argument| is_scope(self.word(argument)));
             let here = &rest[..end.unwrap_or(rest.len())];
@@ -406,11 +413,12 @@ impl Scan<'_> {
                 let mut set =
                     self.values(self.bytes(&target.inside), here, start, SetCommand::Link);
                 set.body.end = end.map_or(set.body.end, |at| rest[at].span.start);
-                set.is_private = is_private;
+                (set.is_private, set.is_interface) = (is_private, is_interface);
                 sets.push(set);
             }
             let Some(keyword) = end.and_then(|at| rest.get(at)) else { return sets };
             is_private = matches!(self.word(keyword), b"PRIVATE" | b"LINK_PRIVATE");
+            is_interface = matches!(self.word(keyword), b"INTERFACE" | b"LINK_INTERFACE_LIBRARIES");
             start = keyword.span.end;
             rest = &rest[end.unwrap_or_default() + 1..];
         }
@@ -453,6 +461,7 @@ impl Scan<'_> {
             is_ambiguous: false,
             has_known_items: false,
             is_private: false,
+            is_interface: false,
             loop_block: None,
             trouble: None,
             line: self.command.line,

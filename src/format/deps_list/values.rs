@@ -182,7 +182,7 @@ pub(super) fn first_unknown(sets: &[Set]) -> Option<&ListError> {
 
 /// The words of a value, also inside of generator expressions. False if an expression makes a part
 /// of a name, or stands for the libraries of a target.
-fn words(text: &[u8]) -> (Vec<&[u8]>, bool) {
+pub(super) fn words(text: &[u8]) -> (Vec<&[u8]>, bool) {
     let (mut out, mut is_whole) = (Vec::new(), memchr::memmem::find(text, b"LIBRARIES").is_none());
     let is_end = |b: &u8| b"<>;,\"".contains(b) || b.is_ascii_whitespace();
     let (mut begin, mut after_expression) = (0, false);

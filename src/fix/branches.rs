@@ -1,0 +1,123 @@
+//! The sets of a variable or target that take an archive: those of a branch that fits the archives,
+//! or the one that always applies. `place` calls this module.
+
+use super::targets::Neighbours;
+use crate::audit::Audit;
+use crate::format::deps_list::{DepsList, ListedArchive, Set, SetCommand};
+use crate::id::ArchiveId;
+use crate::merged::list::{Sources, listed_name};
+use crate::order;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+/// True if the set `from` applies wherever the set `to` applies.
+pub(super) fn reaches(list: &DepsList, from: usize, to: usize) -> bool {
+    let (Some(first), Some(second)) = (list.sets().get(from), list.sets().get(to)) else {
+        return false;
+    };
+    first.covers(second) && !(from < to && second.replaces(first))
+}
+
+/// The sets of the variable or target `name` that the archive `word` joins:
+/// - the unconditional set with the most candidates, if later sets do not replace its values; a
+///   link finds the archive there. Sets that can write the name are preferred
+/// - else the branch with the largest share of archives whose members the merged archive contains,
+///   and all branches that the archives do not distinguish from it
+///
+/// Without a merged archive, the share of candidates decides. A set from which a later command
+/// removes the archive (`is_kept` is false) counts only if there is no other.
+pub(super) fn parts_of(
+    audit: &Audit,
+    list: &DepsList,
+    (name, word, is_kept): (&[u8], &[u8], &dyn Fn(usize) -> bool),
+    fat: Option<ArchiveId>,
+    neighbours: &Neighbours<'_>,
+) -> Vec<usize> {
+    let is_text = |set: &Set| set.origin == SetCommand::Text;
+    // A target links the values after INTERFACE only if it is an interface library itself.
+    let is_own = |set: &Set| set.name == name && (!set.is_interface || list.is_interface(name));
+    let own = || list.sets().iter().enumerate().filter(|(_, set)| is_own(set));
+    let all = || own().filter(|(_, set)| !is_text(set));
+    let is_branch = |(_, set): &(usize, &Set)| set.known() > 0 && !is_loop_body(list, set);
+    let mut branches: Vec<(usize, &Set)> = all().filter(is_branch).collect();
+    if branches.iter().any(|(at, _)| is_kept(*at)) {
+        branches.retain(|(at, _)| is_kept(*at));
+    }
+    let is_replaced = |at: usize, set: &Set| {
+        branches.iter().any(|(later, other)| *later > at && other.replaces(set))
+    };
+    let lasting =
+        || branches.iter().filter(|(at, set)| !set.is_conditional() && !is_replaced(*at, set));
+    let with = |names: &BTreeSet<&[u8]>| {
+        let has = |set: &Set| set.names().any(|name| names.contains(name));
+        lasting().filter(move |(_, set)| has(set)).map(|(_, set)| set.rank).collect::<Vec<i64>>()
+    };
+    let least = with(&neighbours.referrers).into_iter().max().unwrap_or(i64::MIN);
+    let most = with(&neighbours.needed).into_iter().min().map_or(i64::MAX, |most| least.max(most));
+    let fitting = lasting().filter(|(_, set)| (least..=most).contains(&set.rank));
+    // Names in the values of a loop are mentioned, but a loop may add its values several times.
+    let rank = |at: usize, set: &Set| {
+        (list.spelled(at, word).is_some(), candidates(set).len(), set.known(), Reverse(at))
+    };
+    if let Some((at, _)) = fitting.max_by_key(|(at, set)| rank(*at, set)) {
+        return vec![*at];
+    }
+    if branches.iter().any(|(_, set)| !set.is_conditional()) {
+        // A conditional `list(APPEND)` has only a part of the value.
+        branches.retain(|(_, set)| set.origin != SetCommand::Append || !set.is_conditional());
+    }
+    let inside = if branches.len() > 1 { fat.map(|fat| inside(audit, fat)) } else { None };
+    let share = |set: &Set| {
+        let parts = |entry: &&ListedArchive| {
+            inside.as_ref().map_or(entry.is_known, |inside| inside.contains(&entry.name))
+        };
+        (set.entries.iter().filter(parts).count(), set.entries.len())
+    };
+    let by_share = |a: &Set, b: &Set| {
+        let ((parts_a, all_a), (parts_b, all_b)) = (share(a), share(b));
+        (parts_a * all_b).cmp(&(parts_b * all_a))
+    };
+    let best = branches.iter().max_by(|(at_a, a), (at_b, b)| {
+        by_share(a, b).then(share(a).0.cmp(&share(b).0)).then(at_b.cmp(at_a))
+    });
+    // A policy may select an empty set.
+    let Some((at, best)) = best else {
+        // The text of another command may continue the last value of an empty set.
+        let is_safe = !own().any(|(_, set)| is_text(set));
+        return all().map(|(at, _)| at).filter(|_| is_safe).take(1).collect();
+    };
+    let is_blind = inside.is_none() || share(best).0 == 0;
+    let mut out = vec![*at];
+    for (at, set) in &branches {
+        let is_equal =
+            candidates(set) == candidates(best) || (is_blind && by_share(set, best).is_eq());
+        if is_equal && !out.iter().any(|chosen| reaches(list, *chosen, *at)) {
+            out.push(*at);
+        }
+    }
+    out.sort_unstable();
+    out
+}
+
+/// True if all candidate archives of the set are items of a loop around it. A new name joins these
+/// items: the set would add it once for each of them.
+pub(super) fn is_loop_body(list: &DepsList, set: &Set) -> bool {
+    let is_loop = |other: &Set| other.is_known_loop_of(set);
+    let has_candidate = set.entries.iter().any(|entry| entry.is_known);
+    !has_candidate && !set.blocks.is_empty() && list.sets().iter().any(is_loop)
+}
+
+/// The names of candidate archives in a set.
+fn candidates(set: &Set) -> BTreeSet<&[u8]> {
+    order::set(set.entries.iter().filter(|entry| entry.is_known).map(|entry| &*entry.name))
+}
+
+/// The names of the archives whose members the merged archive contains.
+fn inside(audit: &Audit, fat: ArchiveId) -> BTreeSet<Vec<u8>> {
+    let library = &audit.library;
+    let others = library.entries().map(|(archive, _)| archive).filter(|other| *other != fat);
+    let mut sources = Sources::new(library, others);
+    let origins = library.members_of(fat).filter_map(|member| sources.of(member));
+    let origins: BTreeSet<ArchiveId> = order::set(origins);
+    origins.into_iter().filter_map(|o| listed_name(library, o)).map(<[u8]>::to_vec).collect()
+}

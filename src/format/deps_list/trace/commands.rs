@@ -1,0 +1,298 @@
+//! The commands that set variables and link targets.
+
+use super::super::scan::is_scope;
+use super::arguments::{Words, joined};
+use super::program::Step;
+use super::run::{Flow, Run};
+use super::state::{Scope, State};
+use super::value::{Word, distinct, hash, is_open};
+
+/// The directory's own list of libraries, and LLVM's list of components.
+pub(super) const LINK_LIBRARIES: &[u8] = b"link_libraries";
+pub(super) const COMPONENTS: &[u8] = b"LLVM_LINK_COMPONENTS";
+
+impl Run<'_> {
+    /// Runs one command.
+    pub(super) fn command(&mut self, step: &Step) -> Flow {
+        let arguments = self.arguments(step);
+        self.call(&step.name, &arguments)
+    }
+
+    /// Runs the command `name`.
+    pub(super) fn call(&mut self, name: &[u8], arguments: &[Words]) -> Flow {
+        if let Some(found) = self.program.functions.get(name).copied() {
+            return match found {
+                Some(at) => self.function(at, arguments),
+                None => self.unknown(name, arguments),
+            };
+        }
+        match (name, arguments) {
+            (b"set", [name, values @ ..]) => self.set(name, values),
+            (b"unset", [name, ..]) => {
+                self.named(name, State::unset);
+            }
+            (b"list", [action, list, values @ ..]) => {
+                let action = action.keyword().to_vec();
+                self.list(&action, list, values);
+            }
+            (b"string", [action, values @ ..]) => {
+                let action = action.keyword().to_vec();
+                self.string(&action, values);
+            }
+            (b"find_library" | b"find_path" | b"find_file" | b"find_program", [name, ..]) => {
+                // One path that is unknown.
+                self.named(name, |state, name| {
+                    state.set(name, vec![Word::new(&[b"@", name, b"@"].concat())]);
+                });
+            }
+            (b"option", [name, ..]) => self.cached.extend(name.name().map(<[u8]>::to_vec)),
+            (b"project", [name, ..]) => {
+                for variable in [&b"PROJECT_NAME"[..], b"CMAKE_PROJECT_NAME"] {
+                    self.state.set(variable, name.words.clone());
+                }
+            }
+            (b"llvm_map_components_to_libnames", [name, values @ ..]) => {
+                let mut values = values.to_vec();
+                self.name_components(&mut values);
+                self.set(name, &values);
+            }
+            (b"cmake_parse_arguments", _) => self.parse_arguments(arguments),
+            (b"cmake_language", [action, command, rest @ ..])
+                if matches!(action.keyword(), b"CALL" | b"DEFER") =>
+            {
+                let is_call = action.keyword() == b"CALL" || command.keyword() == b"CALL";
+                let all = [std::slice::from_ref(command), rest].concat();
+                let start = usize::from(command.keyword() == b"CALL");
+                let called = all[start..].split_first().filter(|_| is_call);
+                let called = called.and_then(|(name, rest)| Some((name.text()?.to_vec(), rest)));
+                match called {
+                    Some((name, rest)) => return self.call(&name.to_ascii_lowercase(), rest),
+                    None => self.unknown(name, arguments),
+                };
+            }
+            // Another file or text may change any variable.
+            (b"include", [file, ..]) if is_path(file) => self.doubt_all(|_| true, 2),
+            (b"cmake_language", _) => self.doubt_all(|_| true, 3),
+            (b"return", _) => return Flow::Return,
+            (b"break", _) => return Flow::Break,
+            (b"continue", _) => return Flow::Continue,
+            (b"message", [mode, ..]) if mode.keyword() == b"FATAL_ERROR" => return Flow::Stop,
+            _ if self.links(name, arguments) => {}
+            _ if is_harmless(name) => {}
+            _ => return self.unknown(name, arguments),
+        }
+        Flow::Next
+    }
+
+    /// Gives the new names among components of LLVM the names of their archives.
+    fn name_components(&self, values: &mut [Words]) {
+        for word in values.iter_mut().flat_map(|value| &mut value.words) {
+            let new =
+                word.mark.filter(|mark| mark.is_new).and_then(|mark| self.news.get(&mark.set));
+            if let Some(archive) = new.and_then(|new| new.archive.as_deref()) {
+                word.text = archive.into();
+            }
+        }
+    }
+
+    /// Calls `change` with the variables that `name` may stand for.
+    pub(super) fn named(&mut self, name: &Words, change: impl Fn(&mut State, &[u8])) {
+        match name.name() {
+            Some(name) if !is_open(name) => change(&mut self.state, name),
+            // A command sets a variable whose name is unknown.
+            Some(name) => {
+                let name = name.to_vec();
+                self.doubt_all(|other| fits(&name, other), hash(&name));
+            }
+            None => self.doubt_all(|_| true, 1),
+        }
+    }
+
+    /// Doubts the words of all variables for which `is` is true.
+    fn doubt_all(&mut self, is: impl Fn(&[u8]) -> bool, condition: u64) {
+        let scope = self.state.scopes.last();
+        let names = scope.into_iter().flat_map(|scope| scope.keys());
+        let names: Vec<Vec<u8>> = names.filter(|name| is(name)).cloned().collect();
+        for name in names {
+            self.doubt(&name, condition, |_| true);
+        }
+    }
+
+    /// Doubts the words of a variable for which `is` is true, each for itself.
+    pub(super) fn doubt(&mut self, name: &[u8], condition: u64, is: impl Fn(&Word) -> bool) {
+        let (line, mut lost) = (self.line, Vec::new());
+        let condition = hash(&(condition, line)) | 1;
+        self.state.change(name, |words| {
+            for word in words.iter_mut().filter(|word| is(word)) {
+                lost.extend(word.mark.filter(|mark| mark.is_new).map(|mark| mark.set));
+                *word = word.apart(condition);
+            }
+        });
+        for set in lost {
+            self.losses.entry(set).or_default().possible.get_or_insert(line);
+        }
+    }
+
+    fn set(&mut self, name: &Words, values: &[Words]) {
+        let is_end = |word: &Words| matches!(word.keyword(), b"CACHE" | b"PARENT_SCOPE");
+        let end = values.iter().position(is_end).unwrap_or(values.len());
+        let words = distinct(joined(&values[..end]));
+        match values.get(end).map(Words::keyword) {
+            Some(b"CACHE") => self.cached.extend(name.name().map(<[u8]>::to_vec)),
+            Some(_) => return self.hand_up(name, words),
+            None => {}
+        }
+        let is_unset = values.is_empty();
+        self.named(
+            name,
+            move |state, name| {
+                if is_unset { state.unset(name) } else { state.set(name, words.clone()) }
+            },
+        );
+    }
+
+    /// Sets a variable of the caller. That of the file is another file.
+    fn hand_up(&mut self, name: &Words, words: Vec<Word>) {
+        let level = self.state.scopes.len();
+        let Some(outer) = level.checked_sub(2) else {
+            return self.state.add_link(b"", Scope::Public, words);
+        };
+        let inner: Vec<_> = self.state.scopes.drain(outer + 1..).collect();
+        self.named(name, |state, name| state.set(name, words.clone()));
+        self.state.scopes.extend(inner);
+    }
+
+    /// Links targets, if the command does that.
+    fn links(&mut self, name: &[u8], arguments: &[Words]) -> bool {
+        match (name, arguments) {
+            (b"link_libraries", _) => {
+                self.state.add_link(LINK_LIBRARIES, Scope::Public, joined(arguments));
+            }
+            (b"add_library" | b"add_executable", [target, ..]) => {
+                let Some(target) = target.name().map(<[u8]>::to_vec) else { return true };
+                let words = self.state.link(LINK_LIBRARIES, Scope::Public).to_vec();
+                self.state.add_link(&target, Scope::Public, words);
+            }
+            (b"set_property" | b"set_target_properties", [first, ..]) => {
+                self.property(first.keyword() == b"TARGET", name, arguments);
+            }
+            (name, [target, values @ ..]) if name.ends_with(b"target_link_libraries") => {
+                self.link(target, values);
+            }
+            (_, [target, rest @ ..]) => {
+                let is_list =
+                    |word: &Words| matches!(word.keyword(), b"LINK_LIBS" | b"LINK_COMPONENTS");
+                if !rest.iter().any(is_list) {
+                    return false;
+                }
+                let mut rest = rest;
+                while let Some(at) = rest.iter().position(is_list) {
+                    rest = &rest[at + 1..];
+                    let end = rest.iter().position(is_option).unwrap_or(rest.len());
+                    self.link(target, &rest[..end]);
+                }
+                self.components(name);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// LLVM's commands link the components that are set before.
+    pub(super) fn components(&mut self, command: &[u8]) {
+        if command.starts_with(b"add_")
+            && let Some(words) = self.state.get(COMPONENTS).cloned()
+        {
+            self.state.add_link(COMPONENTS, Scope::Public, words.to_vec());
+        }
+    }
+
+    fn link(&mut self, target: &Words, values: &[Words]) {
+        let Some(target) = target.name().map(<[u8]>::to_vec) else {
+            return self.state.add_link(b"", Scope::Public, joined(values));
+        };
+        let mut scope = Scope::Public;
+        for value in values {
+            scope = match value.keyword() {
+                b"PRIVATE" | b"LINK_PRIVATE" => Scope::Private,
+                b"INTERFACE" | b"LINK_INTERFACE_LIBRARIES" => Scope::Interface,
+                word if is_scope(word) => Scope::Public,
+                _ => {
+                    self.state.add_link(&target, scope, value.words.clone());
+                    scope
+                }
+            };
+        }
+    }
+
+    /// Reads the libraries of `set_property(TARGET …)` and `set_target_properties(…)`.
+    fn property(&mut self, is_target: bool, command: &[u8], arguments: &[Words]) {
+        let is_one = command == b"set_property";
+        let is = |word: &Words| {
+            matches!(word.keyword(), b"PROPERTY" | b"PROPERTIES" | b"APPEND" | b"APPEND_STRING")
+        };
+        if is_one && !is_target {
+            return;
+        }
+        let Some(end) = arguments.iter().position(is) else { return };
+        let targets = &arguments[usize::from(is_one)..end];
+        let adds = arguments[end..].iter().any(|word| word.keyword().starts_with(b"APPEND"));
+        let mut rest = arguments[end..].iter().skip_while(|word| is(word));
+        while let Some(name) = rest.next() {
+            let most = if is_one { usize::MAX } else { 1 };
+            let values: Vec<Words> = rest.by_ref().take(most).cloned().collect();
+            let scope = match name.keyword() {
+                b"LINK_LIBRARIES" => Scope::Private,
+                b"INTERFACE_LINK_LIBRARIES" => Scope::Interface,
+                _ => continue,
+            };
+            for target in targets.iter().filter_map(Words::name) {
+                if !adds {
+                    self.state.clear_link(target, scope);
+                }
+                self.state.add_link(target, scope, joined(&values));
+            }
+        }
+    }
+}
+
+/// True for the path of a file. Modules, which only have a name, leave lists as they are.
+fn is_path(file: &Words) -> bool {
+    let is = |word: &Word| word.text.contains(&b'/') || word.text.ends_with(b".cmake");
+    file.words.iter().any(is)
+}
+
+/// True for a keyword of a command of LLVM, which ends its list of libraries.
+fn is_option(word: &Words) -> bool {
+    let text = word.keyword();
+    let is_upper = text.iter().all(|b| b.is_ascii_uppercase() || *b == b'_');
+    text.len() > 3 && is_upper && !is_scope(text)
+}
+
+/// True if a name with unknown parts may stand for `name`.
+pub(super) fn fits(pattern: &[u8], name: &[u8]) -> bool {
+    let Some(begin) = memchr::memmem::find(pattern, b"${") else { return pattern == name };
+    let end = memchr::memrchr(b'}', pattern).unwrap_or(begin);
+    let (start, rest) = (&pattern[..begin], &pattern[end + 1..]);
+    name.len() >= start.len() + rest.len() && name.starts_with(start) && name.ends_with(rest)
+}
+
+/// True for commands of CMake that change no variables of lists.
+fn is_harmless(name: &[u8]) -> bool {
+    let starts: [&[u8]; 7] =
+        [b"add_custom_", b"target_", b"include", b"install", b"set_", b"enable_", b"cmake_policy"];
+    let all: [&[u8]; 11] = [
+        b"message",
+        b"find_package",
+        b"cmake_minimum_required",
+        b"export",
+        b"add_definitions",
+        b"add_compile_options",
+        b"add_compile_definitions",
+        b"add_dependencies",
+        b"add_subdirectory",
+        b"add_test",
+        b"link_directories",
+    ];
+    starts.iter().any(|start| name.starts_with(start)) || all.contains(&name)
+}

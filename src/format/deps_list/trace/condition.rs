@@ -1,0 +1,184 @@
+//! Conditions whose words the file tells. All others are unknown.
+
+use super::arguments::Words;
+use super::program::Step;
+use super::run::Run;
+use super::value::{Word, hash, mixed, single};
+
+/// The result of a condition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Truth {
+    True,
+    False,
+    Unknown,
+}
+
+impl From<bool> for Truth {
+    fn from(is: bool) -> Self {
+        if is { Self::True } else { Self::False }
+    }
+}
+
+impl Truth {
+    fn not(self) -> Self {
+        match self {
+            Self::True => Self::False,
+            Self::False => Self::True,
+            Self::Unknown => Self::Unknown,
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::False, _) | (_, Self::False) => Self::False,
+            (Self::True, Self::True) => Self::True,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// The words of a condition that are left to read.
+type Rest<'a> = std::iter::Peekable<std::slice::Iter<'a, Words>>;
+
+impl Run<'_> {
+    /// The result of the condition of an arm, and a hash of its words and of the variables that it
+    /// names.
+    pub(super) fn condition(&mut self, step: &Step) -> (Truth, u64) {
+        if step.name == b"else" {
+            return (Truth::True, 0);
+        }
+        let words = self.arguments(step);
+        let mut all = 1;
+        for word in &words {
+            let text = word.words.iter().map(|word| (&word.text, word.doubt));
+            all = mixed(all, hash(&text.collect::<Vec<_>>()) | 1);
+            let value = word.name().and_then(|name| self.value(name));
+            // Many values are those of a list, which is the same for all its words.
+            if let Some([word]) = value.map(|value| value.as_slice()) {
+                all = mixed(all, hash(&(&word.text, word.doubt)) | 1);
+            }
+        }
+        let mut rest = words.iter().peekable();
+        let truth = self.either(&mut rest);
+        (if rest.peek().is_some() { Truth::Unknown } else { truth }, all)
+    }
+
+    fn either(&self, rest: &mut Rest<'_>) -> Truth {
+        let mut truth = self.both(rest);
+        while rest.next_if(|word| word.keyword() == b"OR").is_some() {
+            truth = truth.not().and(self.both(rest).not()).not();
+        }
+        truth
+    }
+
+    fn both(&self, rest: &mut Rest<'_>) -> Truth {
+        let mut truth = self.negated(rest);
+        while rest.next_if(|word| word.keyword() == b"AND").is_some() {
+            truth = truth.and(self.negated(rest));
+        }
+        truth
+    }
+
+    fn negated(&self, rest: &mut Rest<'_>) -> Truth {
+        let mut is_not = false;
+        while rest.next_if(|word| word.keyword() == b"NOT").is_some() {
+            is_not = !is_not;
+        }
+        let truth = self.test(rest);
+        if is_not { truth.not() } else { truth }
+    }
+
+    fn test(&self, rest: &mut Rest<'_>) -> Truth {
+        let Some(first) = rest.next() else { return Truth::Unknown };
+        if first.keyword() == b"(" {
+            let truth = self.either(rest);
+            rest.next_if(|word| word.keyword() == b")");
+            return truth;
+        }
+        let unary = [
+            &b"DEFINED"[..],
+            b"TARGET",
+            b"COMMAND",
+            b"POLICY",
+            b"TEST",
+            b"EXISTS",
+            b"IS_DIRECTORY",
+            b"IS_SYMLINK",
+            b"IS_ABSOLUTE",
+        ];
+        if unary.contains(&first.keyword()) {
+            rest.next();
+            return Truth::Unknown;
+        }
+        let is_end = |word: &Words| matches!(word.keyword(), b"AND" | b"OR" | b")");
+        let Some(operator) = rest.next_if(|word| !is_end(word)) else {
+            return self.constant(first);
+        };
+        let Some(second) = rest.next() else { return Truth::Unknown };
+        self.compare(first, operator.keyword(), second).unwrap_or(Truth::Unknown)
+    }
+
+    /// The value of a word that is the name of a variable, or the word itself.
+    fn operand(&self, word: &Words) -> Option<Vec<u8>> {
+        let text = word.text()?;
+        match self.state.get(text) {
+            Some(_) if self.cached.contains(text) => None,
+            Some(value) => single(value).map(<[u8]>::to_vec),
+            None => Some(text.to_vec()),
+        }
+    }
+
+    fn compare(&self, first: &Words, operator: &[u8], second: &Words) -> Option<Truth> {
+        match operator {
+            b"STREQUAL" => Some(Truth::from(self.operand(first)? == self.operand(second)?)),
+            b"MATCHES" => {
+                let text = self.operand(first)?;
+                self.is_match(second.text()?, &text).map(Truth::from)
+            }
+            b"IN_LIST" => {
+                let text = self.operand(first)?;
+                let list = self.state.get(second.name()?)?;
+                let mut found = Truth::False;
+                for word in list.iter() {
+                    let is_certain = word.is_certain();
+                    match (is_certain, *word.text == *text) {
+                        (true, true) => return Some(Truth::True),
+                        (true, false) => {}
+                        (false, is_equal) if is_equal || word.is_open() => found = Truth::Unknown,
+                        (false, _) => {}
+                    }
+                }
+                Some(found)
+            }
+            _ => None,
+        }
+    }
+
+    /// The truth of a constant, or of a variable with a constant value.
+    fn constant(&self, word: &Words) -> Truth {
+        let Some(text) = word.text() else { return Truth::Unknown };
+        let upper = text.to_ascii_uppercase();
+        if let Some(truth) = constant(&upper) {
+            return truth;
+        }
+        match self.state.get(text) {
+            Some(value) if !self.cached.contains(text) => match single(value) {
+                Some(value) => constant(&value.to_ascii_uppercase()).unwrap_or(Truth::True),
+                None if value.len() > 1 && value.iter().any(Word::is_certain) => Truth::True,
+                None => Truth::Unknown,
+            },
+            _ => Truth::Unknown,
+        }
+    }
+}
+
+fn constant(upper: &[u8]) -> Option<Truth> {
+    match upper {
+        b"1" | b"ON" | b"YES" | b"TRUE" | b"Y" => Some(Truth::True),
+        b"" | b"0" | b"OFF" | b"NO" | b"FALSE" | b"N" | b"IGNORE" | b"NOTFOUND" => {
+            Some(Truth::False)
+        }
+        upper if upper.ends_with(b"-NOTFOUND") => Some(Truth::False),
+        _ => None,
+    }
+}

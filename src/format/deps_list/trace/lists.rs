@@ -1,0 +1,217 @@
+//! The commands `list()` and `string()`.
+
+use super::arguments::{Words, joined, touching};
+use super::commands::fits;
+use super::run::Run;
+use super::value::Word;
+
+impl Run<'_> {
+    /// Runs `list(ACTION LIST …)`.
+    pub(super) fn list(&mut self, action: &[u8], list: &Words, values: &[Words]) {
+        match (action, values) {
+            (b"APPEND" | b"PREPEND", _) => self.append(list, joined(values)),
+            (b"INSERT", [_, values @ ..]) => self.append(list, joined(values)),
+            (b"REMOVE_ITEM", _) => {
+                for value in values {
+                    self.remove(list, value);
+                }
+            }
+            (b"FILTER", [mode, _, pattern]) => {
+                self.filter(list, mode.keyword() == b"INCLUDE", pattern);
+            }
+            (b"TRANSFORM", [action, rest @ ..]) => self.transform(list, action.keyword(), rest),
+            (b"REMOVE_DUPLICATES" | b"SORT" | b"REVERSE", _) => {}
+            (b"LENGTH" | b"FIND", [.., out]) => self.open(out),
+            _ => {
+                // The other actions take some of the words by their places.
+                let words = list.name().and_then(|name| self.state.get(name)).cloned();
+                let words = words.map(|words| words.to_vec()).unwrap_or_default();
+                if !matches!(action, b"GET" | b"JOIN" | b"SUBLIST") {
+                    self.doubt_list(list);
+                }
+                if let Some(out) = values.last() {
+                    self.output(out, &words);
+                }
+            }
+        }
+    }
+
+    fn append(&mut self, list: &Words, words: Vec<Word>) {
+        self.named(list, move |state, name| {
+            let mut all = state.get(name).map(|value| value.to_vec()).unwrap_or_default();
+            all.extend(words.iter().cloned());
+            state.set(name, all);
+        });
+    }
+
+    /// Doubts each word of a list.
+    fn doubt_list(&mut self, list: &Words) {
+        self.doubt_named(list, &|_| true);
+    }
+
+    fn doubt_named(&mut self, list: &Words, is: &dyn Fn(&Word) -> bool) {
+        let Some(name) = list.name().map(<[u8]>::to_vec) else { return };
+        let scope = self.state.scopes.last();
+        let names = scope.into_iter().flat_map(|scope| scope.keys());
+        let names: Vec<Vec<u8>> = names.filter(|other| fits(&name, other)).cloned().collect();
+        for name in names {
+            self.doubt(&name, 3, is);
+        }
+    }
+
+    /// Runs `list(REMOVE_ITEM …)` for one argument.
+    fn remove(&mut self, list: &Words, value: &Words) {
+        let [removed] = &*value.words else { return };
+        let is_equal = |word: &Word| word.text == removed.text;
+        let is_known = list.name().is_some_and(|name| memchr::memmem::find(name, b"${").is_none());
+        if !is_known || removed.doubt != 0 {
+            self.doubt_named(list, &|word| fits(&removed.text, &word.text));
+        } else if removed.is_open() {
+            self.doubt_named(list, &|word| !is_equal(word) && fits(&removed.text, &word.text));
+            self.drop_words(list, &is_equal);
+        } else {
+            self.drop_words(list, &is_equal);
+        }
+    }
+
+    /// Removes the words of a list for which `is` is true.
+    fn drop_words(&mut self, list: &Words, is: &dyn Fn(&Word) -> bool) {
+        let Some(name) = list.name().map(<[u8]>::to_vec) else { return };
+        let (line, mut lost) = (self.line, Vec::new());
+        self.state.change(&name, |words| {
+            words.retain(|word| {
+                let is_lost = is(word);
+                lost.extend(word.mark.filter(|mark| is_lost && mark.is_new).map(|mark| mark.set));
+                !is_lost
+            });
+        });
+        for set in lost {
+            self.losses.entry(set).or_default().certain.get_or_insert(line);
+        }
+    }
+
+    fn filter(&mut self, list: &Words, is_kept: bool, pattern: &Words) {
+        let is_known = list.name().is_some_and(|name| memchr::memmem::find(name, b"${").is_none());
+        let Some(pattern) = pattern.text().filter(|_| is_known) else {
+            return self.doubt_list(list);
+        };
+        let words = list.name().and_then(|name| self.state.get(name)).cloned();
+        // Only marked words matter.
+        let marked = words.iter().flat_map(|words| words.iter()).filter(|word| word.mark.is_some());
+        let (mut gone, mut unknown) = (Vec::new(), Vec::new());
+        for word in marked {
+            self.left = self.left.saturating_sub(1);
+            let found = if word.is_open() { None } else { self.is_match(pattern, &word.text) };
+            match found {
+                Some(is_match) if is_match != is_kept => gone.push(word.clone()),
+                Some(_) => {}
+                None => unknown.push(word.clone()),
+            }
+        }
+        self.doubt_named(list, &|word| unknown.contains(word));
+        self.drop_words(list, &|word| gone.contains(word));
+    }
+
+    fn transform(&mut self, list: &Words, action: &[u8], rest: &[Words]) {
+        let is_place = |word: &Words| matches!(word.keyword(), b"AT" | b"FOR" | b"REGEX");
+        let out = rest.iter().position(|word| word.keyword() == b"OUTPUT_VARIABLE");
+        let words = list.name().and_then(|name| self.state.get(name)).cloned();
+        let Some(words) = words else { return };
+        let change = |word: &Word| -> Option<Word> {
+            let text = |text: Vec<u8>| Some(Word { text: text.into(), ..word.clone() });
+            match (action, rest.first()) {
+                (b"APPEND", Some(end)) => text([&word.text, end.text()?].concat()),
+                (b"PREPEND", Some(start)) => text([start.name()?, &word.text].concat()),
+                (b"TOLOWER", _) => text(word.text.to_ascii_lowercase()),
+                (b"TOUPPER", _) => text(word.text.to_ascii_uppercase()),
+                (b"STRIP", _) => Some(word.clone()),
+                _ => None,
+            }
+        };
+        let is_all = !rest.iter().any(is_place);
+        let new: Vec<Word> = words
+            .iter()
+            .map(|word| change(word).filter(|_| is_all).unwrap_or_else(|| word.apart(4)))
+            .collect();
+        let target = out.and_then(|at| rest.get(at + 1)).unwrap_or(list);
+        self.named(target, move |state, name| state.set(name, new.clone()));
+    }
+
+    /// Gives an unknown value to a variable.
+    fn open(&mut self, out: &Words) {
+        self.named(out, |state, name| {
+            state.set(name, vec![Word::new(&[b"${", name, b"}"].concat())]);
+        });
+    }
+
+    /// Gives some of `words` to a variable, or text that is made of them.
+    fn output(&mut self, out: &Words, words: &[Word]) {
+        if out.words.len() != 1 || out.text().is_none() {
+            return;
+        }
+        let some: Vec<Word> = words.iter().map(|word| word.apart(5)).collect();
+        self.named(out, move |state, name| {
+            let open = vec![Word::new(&[b"${", name, b"}"].concat())];
+            state.set(name, if some.is_empty() { open } else { some.clone() });
+        });
+    }
+
+    /// Runs `string(ACTION …)`.
+    pub(super) fn string(&mut self, action: &[u8], values: &[Words]) {
+        match (action, values) {
+            (b"APPEND" | b"PREPEND", [name, values @ ..]) => {
+                let Some(own) = name.name().and_then(|name| self.state.get(name)).cloned() else {
+                    return self.append(name, joined(values));
+                };
+                let more = joined(values);
+                let is_apart = |words: &[Word]| words.len() > 1;
+                let new = if is_apart(&own) || is_apart(&more) {
+                    // Semicolons at the ends are not kept: the words beside them may be one.
+                    own.iter().chain(&more).map(|word| word.apart(6)).collect()
+                } else {
+                    touching(own.to_vec(), more)
+                };
+                self.named(name, move |state, name| state.set(name, new.clone()));
+            }
+            (b"REPLACE", [from, to, out, input @ ..]) => {
+                let plain = |word: &Words| {
+                    let text = word.text().filter(|_| word.words.len() < 2)?;
+                    (memchr::memchr(b';', text).is_none()).then(|| text.to_vec())
+                };
+                let words = joined(input);
+                match (plain(from), plain(to)) {
+                    (Some(from), Some(to)) if !from.is_empty() => {
+                        let new: Vec<Word> =
+                            words.iter().map(|w| replaced(w, &from, &to)).collect();
+                        self.named(out, move |state, name| state.set(name, new.clone()));
+                    }
+                    _ => self.output(out, &words),
+                }
+            }
+            (b"REGEX", [mode, _, rest @ ..]) => {
+                let at = usize::from(mode.keyword() == b"REPLACE");
+                if let Some((out, input)) = rest.get(at..).and_then(<[Words]>::split_first) {
+                    self.output(out, &joined(input));
+                }
+            }
+            (b"JOIN", [_, out, input @ ..]) | (b"CONCAT", [out, input @ ..]) => {
+                self.output(out, &joined(input));
+            }
+            (_, [first, .., last]) => {
+                let (first, last) = (first.clone(), last.clone());
+                self.output(&last, &first.words);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn replaced(word: &Word, from: &[u8], to: &[u8]) -> Word {
+    let (mut out, mut rest) = (Vec::new(), &*word.text);
+    while let Some(at) = memchr::memmem::find(rest, from) {
+        out.extend([&rest[..at], to].concat());
+        rest = &rest[at + from.len()..];
+    }
+    out.extend(rest);
+    Word { text: out.into(), ..word.clone() }
+}

@@ -1,0 +1,193 @@
+//! Follows the names of sets to the links of targets, as CMake would run the commands of the file.
+//! A command that is not known may change the variables that it names.
+//!
+//! An unknown condition is followed both ways. Words that only one way has get a doubt, which tells
+//! the conditions of the word: words with equal doubts come and go together. A new name is certain
+//! if it has no doubt, or the doubt of a listed archive of its set.
+
+mod arguments;
+mod blocks;
+mod calls;
+mod commands;
+mod condition;
+mod lists;
+mod program;
+mod reach;
+mod run;
+mod state;
+mod value;
+
+pub(super) use program::Program;
+
+use super::{DepsList, Set};
+use crate::id::{FastMap, FastSet};
+use commands::LINK_LIBRARIES;
+use run::Run;
+use state::{Scope, State};
+use std::sync::{Arc, OnceLock};
+use value::Word;
+
+/// Compares a word with a regular expression. `None` if the search takes too long.
+pub type Matcher<'m> = dyn Fn(&[u8], &[u8]) -> Option<bool> + 'm;
+
+/// The way of one new name from the sets of a file to its links.
+pub struct Trace<'l> {
+    list: &'l DepsList,
+    state: State,
+    losses: FastMap<usize, Losses>,
+    /// The result of [`Self::each`].
+    all: OnceLock<FastMap<usize, Vec<Found>>>,
+    /// True if the file has too many steps to follow.
+    gave_up: bool,
+    /// Number of steps that the trace took.
+    pub steps: usize,
+}
+
+/// The first commands that remove the new name of a set, or may remove it, by their lines.
+#[derive(Clone, Copy, Default)]
+struct Losses {
+    certain: Option<u32>,
+    possible: Option<u32>,
+}
+
+/// Tells if the links of a set get its new name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// A link gets the name wherever it gets the other archives of the set.
+    Kept,
+    /// The command on this line removes the name, and no link gets it.
+    Removed(u32),
+    /// The command on this line may remove it.
+    MayBeRemoved(u32),
+    /// It is unknown if a link gets the name.
+    Unknown,
+}
+
+/// The new name in one set.
+struct NewWord {
+    /// The text that is written.
+    text: Vec<u8>,
+    /// The name of its archive, if the text is a component of LLVM.
+    archive: Option<Vec<u8>>,
+    /// The texts of the archives that the set lists.
+    siblings: FastSet<Vec<u8>>,
+}
+
+impl DepsList {
+    /// Follows `name` from each set of `identified`, a part of this list with known archives, in at
+    /// most `most` steps.
+    pub fn trace(
+        &self,
+        identified: &Self,
+        name: &[u8],
+        matches: &Matcher<'_>,
+        most: usize,
+    ) -> Trace<'_> {
+        let mut news: FastMap<usize, NewWord> = FastMap::default();
+        for (at, set) in identified.sets.iter().enumerate() {
+            let Some(word) = identified.spelled(at, name) else { continue };
+            let written = |entry: &super::ListedArchive| entry.spelling.write(&entry.name);
+            let known = set.entries.iter().filter(|entry| entry.is_known);
+            let siblings = known.filter_map(written).filter(|other| *other != word).collect();
+            let archive = set.is_components.then(|| name.to_vec());
+            news.insert(set.number, NewWord { text: word, archive, siblings });
+        }
+        let program = self.program.get_or_init(|| Arc::new(Program::new(&self.text, &self.sets)));
+        let mut run = Run::new(&self.text, program, &news, matches, most);
+        run.file();
+        Trace {
+            list: self,
+            steps: most - run.left,
+            all: OnceLock::new(),
+            gave_up: run.gave_up,
+            losses: run.losses,
+            state: run.state,
+        }
+    }
+}
+
+/// The words of some links: for each set, the doubts of its new name and of its archives.
+#[derive(Default)]
+pub struct Links(FastMap<usize, Found>);
+
+#[derive(Default)]
+struct Found {
+    new: FastSet<u64>,
+    siblings: FastSet<u64>,
+}
+
+impl Links {
+    fn add(&mut self, word: &Word) {
+        if let Some(mark) = word.mark {
+            let found = self.0.entry(mark.set).or_default();
+            if mark.is_new { &mut found.new } else { &mut found.siblings }.insert(word.doubt);
+        }
+    }
+}
+
+impl Found {
+    fn is_certain(&self) -> bool {
+        self.new.iter().any(|doubt| *doubt == 0 || self.siblings.contains(doubt))
+    }
+}
+
+impl Trace<'_> {
+    /// The fate of the new name of `set` in `links`. Without them, each link counts that has archives
+    /// of the set.
+    pub fn fate(&self, set: &Set, links: Option<&Links>) -> Fate {
+        if self.gave_up {
+            return Fate::Unknown;
+        }
+        let found = match links {
+            Some(links) => links.0.get(&set.number).map(std::slice::from_ref),
+            None => self.all.get_or_init(|| self.each()).get(&set.number).map(Vec::as_slice),
+        };
+        let found = found.unwrap_or_default();
+        let losses = self.losses.get(&set.number).copied().unwrap_or_default();
+        if found.iter().any(Found::is_certain) {
+            return Fate::Kept;
+        }
+        let is_gone = found.iter().all(|found| found.new.is_empty());
+        match losses {
+            Losses { certain: Some(line), possible: None } if is_gone => Fate::Removed(line),
+            Losses { certain: Some(line), .. } | Losses { possible: Some(line), .. } => {
+                Fate::MayBeRemoved(line)
+            }
+            Losses { .. } => Fate::Unknown,
+        }
+    }
+
+    /// The targets to which commands of the file give values.
+    pub fn targets(&self) -> impl Iterator<Item = &[u8]> {
+        let named = self.state.links.keys().filter(|(name, _)| !name.is_empty());
+        named.map(|(name, _)| name.as_slice())
+    }
+
+    /// For each set, the links of targets that have words of it. If there are none, other files or
+    /// commands that are not known may link its variables.
+    fn each(&self) -> FastMap<usize, Vec<Found>> {
+        let mut out: FastMap<usize, Vec<Found>> = FastMap::default();
+        let targets: FastSet<&[u8]> = self.targets().collect();
+        for target in targets {
+            for (set, found) in self.direct(target).0 {
+                out.entry(set).or_default().push(found);
+            }
+        }
+        let mut elsewhere = self.direct(b"");
+        self.state.values().flat_map(|value| value.iter()).for_each(|word| elsewhere.add(word));
+        for (set, found) in elsewhere.0 {
+            out.entry(set).or_insert_with(|| vec![found]);
+        }
+        out
+    }
+
+    /// The words that commands give to the target itself.
+    fn direct(&self, target: &[u8]) -> Links {
+        let mut links = Links::default();
+        for word in Scope::ALL.iter().flat_map(|scope| self.state.link(target, *scope)) {
+            // It is unknown if a target is made after `link_libraries()`.
+            links.add(&if target == LINK_LIBRARIES { word.apart(8) } else { word.clone() });
+        }
+        links
+    }
+}

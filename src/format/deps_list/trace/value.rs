@@ -1,0 +1,110 @@
+//! The values of variables: words, each with the set that it comes from and its conditions.
+
+use crate::id::{FastMap, FastSet};
+use std::hash::{BuildHasher as _, Hash};
+use std::sync::Arc;
+
+/// The words of a variable. Their order is not that of CMake where conditions or sorting decide.
+pub(super) type Value = Arc<Vec<Word>>;
+
+/// The origin of a word: a listed archive, or the new name, of one set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Mark {
+    pub(super) set: usize,
+    pub(super) is_new: bool,
+}
+
+/// One element of a list. References to unknown variables stay in its text.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Word {
+    pub(super) text: Arc<[u8]>,
+    pub(super) mark: Option<Mark>,
+    /// A hash of the conditions under which the list has the word. 0 if it always has it.
+    pub(super) doubt: u64,
+}
+
+impl Word {
+    pub(super) fn new(text: &[u8]) -> Self {
+        Self { text: text.into(), mark: None, doubt: 0 }
+    }
+
+    /// True if the file does not tell the whole text.
+    pub(super) fn is_open(&self) -> bool {
+        is_open(&self.text)
+    }
+
+    /// True if the list always has it, and its text is known.
+    pub(super) fn is_certain(&self) -> bool {
+        self.doubt == 0 && !self.is_open()
+    }
+
+    /// True if it may stand for any number of words.
+    pub(super) fn is_any(&self) -> bool {
+        memchr::memmem::find(&self.text, b"${").is_some()
+    }
+
+    /// The word under a further condition, which is the same for other words.
+    pub(super) fn under(&self, condition: u64) -> Self {
+        Self { doubt: mixed(self.doubt, condition), ..self.clone() }
+    }
+
+    /// The word under a further condition of its own.
+    pub(super) fn apart(&self, condition: u64) -> Self {
+        self.under(hash(&(condition, &self.text, self.mark)))
+    }
+}
+
+/// True if a text has references that are unknown.
+pub(super) fn is_open(text: &[u8]) -> bool {
+    memchr::memmem::find(text, b"${").is_some()
+        || memchr::memmem::find(text, b"{").is_some_and(|at| text[..at].ends_with(b"$ENV"))
+        || memchr::memchr_iter(b'@', text).count() > 1
+}
+
+/// The only text of a value. `None` if there are several or if it is unknown.
+pub(super) fn single(words: &[Word]) -> Option<&[u8]> {
+    match words {
+        [] => Some(b""),
+        [word] if word.is_certain() => Some(&word.text),
+        _ => None,
+    }
+}
+
+pub(super) fn hash(value: &impl Hash) -> u64 {
+    foldhash::fast::FixedState::default().hash_one(value)
+}
+
+/// The condition `old` with a further one. 0 is none.
+pub(super) fn mixed(old: u64, new: u64) -> u64 {
+    if old == 0 || new == 0 { old | new } else { hash(&(old, new)).max(1) }
+}
+
+/// `words` without equal ones of no set: only their text matters.
+pub(super) fn distinct(words: Vec<Word>) -> Vec<Word> {
+    let mut seen: FastSet<Word> = FastSet::default();
+    let is_new = |word: &Word| word.mark.is_some() || seen.insert(word.clone());
+    if words.len() < 2 { words } else { words.into_iter().filter(is_new).collect() }
+}
+
+/// The words of a list after two ways of a condition: those of both ways stay as they are.
+pub(super) fn merged(first: &[Word], second: &[Word], condition: u64) -> Vec<Word> {
+    let same = first.iter().zip(second).take_while(|(a, b)| a == b).count();
+    let (common, first) = first.split_at(same);
+    let second = &second[same..];
+    let mut left: FastMap<&Word, usize> = FastMap::default();
+    for word in second {
+        *left.entry(word).or_default() += 1;
+    }
+    let mut out = common.to_vec();
+    let mut both: FastSet<&Word> = FastSet::default();
+    for word in first {
+        let is_both = left.contains_key(word);
+        if is_both {
+            both.insert(word);
+        }
+        out.push(if is_both { word.clone() } else { word.under(mixed(condition, 1)) });
+    }
+    let others = second.iter().filter(|word| !both.contains(*word));
+    out.extend(others.map(|word| word.under(mixed(condition, 2))));
+    out
+}

@@ -1,0 +1,4 @@
+# unsure
+set(NAME LIBS)
+set(${NAME} FooA FooB@ FooZ)
+target_link_libraries(m PRIVATE ${${NAME}})

@@ -1,0 +1,9 @@
+# verified
+set(BAD FooQ)
+foreach(x FooA FooB@ FooZ)
+  if(x IN_LIST BAD)
+    continue()
+  endif()
+  list(APPEND LIBS ${x})
+endforeach()
+target_link_libraries(m PRIVATE ${LIBS})

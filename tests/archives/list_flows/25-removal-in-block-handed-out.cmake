@@ -1,0 +1,6 @@
+# refused
+set(LIBS FooA FooB@ FooZ)
+block(PROPAGATE LIBS)
+  list(REMOVE_ITEM LIBS FooX)
+endblock()
+target_link_libraries(m PRIVATE ${LIBS})

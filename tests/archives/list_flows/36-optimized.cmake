@@ -1,0 +1,3 @@
+# verified
+set(LIBS optimized FooA debug FooA general FooB@ optimized FooZ debug FooZ)
+target_link_libraries(m ${LIBS})

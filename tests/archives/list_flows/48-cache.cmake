@@ -1,0 +1,3 @@
+# verified
+set(LIBS FooA FooB@ FooZ CACHE STRING "names")
+target_link_libraries(m PRIVATE ${LIBS})

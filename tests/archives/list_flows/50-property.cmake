@@ -1,0 +1,3 @@
+# verified
+set(LIBS FooA FooB@ FooZ)
+set_property(TARGET m APPEND PROPERTY LINK_LIBRARIES ${LIBS})

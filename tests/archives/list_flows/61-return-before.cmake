@@ -1,0 +1,10 @@
+# verified
+function(link)
+  if(UNIX)
+    target_link_libraries(m PRIVATE FooA FooB FooZ)
+    return()
+  endif()
+  target_link_libraries(m PRIVATE ${LIBS})
+endfunction()
+set(LIBS FooA FooB@ FooZ)
+link()

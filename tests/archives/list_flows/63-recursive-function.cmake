@@ -1,0 +1,10 @@
+# unsure
+function(link)
+  if(ARGC GREATER 0)
+    list(POP_FRONT ARGN l)
+    target_link_libraries(m PRIVATE ${l})
+    link(${ARGN})
+  endif()
+endfunction()
+set(LIBS FooA FooB@ FooZ)
+link(${LIBS})

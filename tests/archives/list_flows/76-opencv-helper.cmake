@@ -1,0 +1,12 @@
+# verified
+macro(ocv_target_link_libraries target)
+  foreach(dep ${ARGN})
+    if("${dep}" STREQUAL "debug")
+      message(STATUS debug)
+    else()
+      target_link_libraries(${target} PRIVATE ${dep})
+    endif()
+  endforeach()
+endmacro()
+set(LIBS FooA FooB@ FooZ)
+ocv_target_link_libraries(m ${LIBS})

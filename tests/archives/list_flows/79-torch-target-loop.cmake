@@ -1,0 +1,5 @@
+# verified
+set(LIBS FooA FooB@ FooZ)
+foreach(target m)
+  target_link_libraries(${target} PRIVATE ${LIBS})
+endforeach()

@@ -1,0 +1,12 @@
+# verified
+function(inner target)
+  target_link_libraries(${target} PRIVATE ${ARGN})
+endfunction()
+function(outer target)
+  set(all ${ARGN})
+  if(all)
+    inner(${target} ${all})
+  endif()
+endfunction()
+set(LIBS FooA FooB@ FooZ)
+outer(m ${LIBS})
