@@ -306,9 +306,12 @@ fn needed_path(options: &ArchiveOptions, (cwd, library_path): (&Path, &[u8])) ->
     let mut lists: Vec<_> = options.left_out.needed_dirs.iter().collect();
     lists.sort_by_key(|(search, _)| *search);
     let dirs = lists.into_iter().flat_map(|(_, list)| list.as_bytes().split(|byte| *byte == b':'));
-    let whole = |dir: &[u8]| match dir.starts_with(b"$") {
-        true => dir.to_vec(),
-        false => cwd.join(OsStr::from_bytes(dir)).into_os_string().into_vec(),
+    let whole = |dir: &[u8]| {
+        if dir.starts_with(b"$") {
+            dir.to_vec()
+        } else {
+            cwd.join(OsStr::from_bytes(dir)).into_os_string().into_vec()
+        }
     };
     let mut out: Vec<Vec<u8>> = dirs.map(whole).collect();
     out.extend((!library_path.is_empty()).then(|| library_path.to_vec()));

@@ -144,7 +144,7 @@ impl LinkNeeds {
         let in_directories = RefCell::default();
         let steps = Cell::new(MOST_STEPS_OF_ALL);
         let compared = Steps(Cell::new(MOST_COMPARED));
-        Self { files, references, listed, lines, compared, used, matched, in_directories, steps }
+        Self { files, references, listed, lines, compared, used, in_directories, matched, steps }
     }
 
     /// The files that need `archive`.
