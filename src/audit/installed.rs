@@ -15,6 +15,7 @@ use crate::diagnosis::Diagnosis;
 use crate::facts::Corpus;
 use crate::facts::providers::{Providers, defined};
 use crate::facts::read;
+use crate::facts::replacing::is_replacement;
 use crate::format::Reading;
 use crate::format::archive::RequestedNames;
 use crate::format::elf::{Role, Target, hash};
@@ -339,8 +340,10 @@ impl InstalledSearch<'_> {
         };
         let Some(tables) = &object.tables else { return (0, None) };
         let size = tables.size();
-        let names: Vec<Box<[u8]>> =
-            defined(tables, names).into_iter().map(|(name, _)| name.into()).collect();
+        let library = object.soname().unwrap_or_else(|| last_part(path.as_os_str().as_bytes()));
+        let found = defined(tables, names).into_iter().map(|(name, _)| name);
+        let found = found.filter(|name| !is_replacement(library, name));
+        let names: Vec<Box<[u8]>> = found.map(Box::from).collect();
         if names.is_empty() {
             return (size, None);
         }

@@ -10,6 +10,7 @@ pub mod members;
 pub mod plugins;
 pub mod providers;
 pub mod read;
+pub mod replacing;
 mod store;
 mod view;
 

@@ -1,6 +1,7 @@
 //! Finds the audited files and the files of `--lib-path` that define undefined names. One pass over
 //! the GNU hash table of a file finds all its definitions. `collect` searches the archives.
 
+use super::replacing::is_replacement;
 use super::{Content, Corpus};
 use crate::format::archive::{DefiningMember, RequestedNames};
 use crate::format::elf::{SymbolIndex, Tables, Target};
@@ -64,7 +65,9 @@ impl Providers {
             let at_hand = facts.audited || facts.provider;
             match (tables, &facts.content) {
                 (Some(tables), Content::Elf(_)) if at_hand => {
+                    let library = facts.library_name();
                     let found = defined(tables, names).into_iter();
+                    let found = found.filter(|(name, _)| !is_replacement(library, name));
                     found.map(|(name, versioned)| (name, *file, versioned)).collect()
                 }
                 _ => Vec::new(),

@@ -3,23 +3,11 @@
 
 use super::query::Query;
 use crate::bind::query::alike::{are_alike, is_part_of_libc, is_weak};
+use crate::facts::replacing::replaces_functions;
 use crate::format::elf::tables::{Symbol, Tables};
 use crate::id::{FastMap, FastSet, FileId};
 use crate::order::Arrange as _;
 use object::elf;
-
-/// Prefixes of the names of libraries that replace functions of other libraries by design:
-/// sanitizers and allocators.
-const REPLACING: [&[u8]; 8] = [
-    b"libasan",
-    b"libtsan",
-    b"libubsan",
-    b"liblsan",
-    b"libhwasan",
-    b"libclang_rt.",
-    b"libtcmalloc",
-    b"libjemalloc",
-];
 
 /// Libraries of one project that export the same symbols.
 const ONE_PROJECT: [&[&[u8]]; 2] = [
@@ -52,7 +40,7 @@ pub(super) fn definitions<'q>(
     let is_replacing = || {
         let library = query.library_name(winner);
         query.facts(winner).object().is_some_and(|object| object.interposes)
-            || REPLACING.iter().any(|begin| library.starts_with(begin))
+            || replaces_functions(library)
     };
     are_alike(&[old, new].into_iter())
         || of_one_implementation(query, loser, winner)

@@ -4,6 +4,7 @@
 use crate::support;
 use crate::support::tiny;
 
+mod choice;
 mod dynamic_sections;
 mod files;
 mod flows;

@@ -17,7 +17,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use linkaudit::audit::Audit;
-use linkaudit::bind::query::alike::is_replaceable;
+use linkaudit::facts::replacing::is_replaceable;
 use linkaudit::id::{ModuleId, RootId};
 use linkaudit::plan::Plan;
 use queries::{Compared, compare, plan, queried};

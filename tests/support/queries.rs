@@ -11,9 +11,10 @@ use std::sync::atomic::AtomicUsize;
 
 use linkaudit::audit::{self, Audit};
 use linkaudit::bind::lookup::wanted;
-use linkaudit::bind::query::alike::{is_part_of_libc, is_replaceable};
+use linkaudit::bind::query::alike::is_part_of_libc;
 use linkaudit::bind::relocation_pass::EXACT_FIRST;
 use linkaudit::bind::symbol_query::reference_version;
+use linkaudit::facts::replacing::is_replaceable;
 use linkaudit::format::elf::find::SymbolQuery;
 use linkaudit::format::elf::tables::binds_local;
 use linkaudit::format::elf::{Object, SymbolIndex, hash};

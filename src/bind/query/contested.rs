@@ -10,7 +10,7 @@
 //! References of the program itself are skipped, because the scope of a program is always its own
 //! closure.
 
-use super::alike::{are_alike, is_part_of_libc, is_replaceable};
+use super::alike::{are_alike, is_part_of_libc};
 use super::decisive::Decisive;
 use super::question::{BindingQuestion, QuestionKey};
 use super::round_set::RoundSet;
@@ -21,6 +21,7 @@ use crate::bind::entry_point::starts;
 use crate::bind::lookup::{Scope, Winner};
 use crate::bind::relocation_pass::{EXACT_FIRST, RelocationPass};
 use crate::bind::{Binding, RootBinding, Unique};
+use crate::facts::replacing::is_replaceable;
 use crate::facts::{Need, View};
 use crate::format::elf::machine::LookupClass;
 use crate::format::elf::relocs::{Relocation, Relocations};

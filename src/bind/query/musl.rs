@@ -1,10 +1,11 @@
 //! The queries by musl's rules (`ldso/dynlink.c`, `do_relocs` and `find_sym2`). Every relocation is
 //! bound, and no answer is reused between entry points.
 
-use super::alike::{are_alike, is_replaceable};
+use super::alike::are_alike;
 use super::{BoundLibrary, Definition, DuplicateName, QueryInput, Referrer, Sources};
 use crate::bind::{Binding, musl};
 use crate::facts::Need;
+use crate::facts::replacing::is_replaceable;
 use crate::format::elf::tables::Symbol;
 use crate::format::elf::{MuslVersion, Object};
 use crate::id::{FastMap, ModuleId};

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 
 /// The file names of all fixes, and whether all are verified.
-fn fixes(lab: &Lab, args: &[&str]) -> (BTreeSet<String>, bool) {
+pub(super) fn fixes(lab: &Lab, args: &[&str]) -> (BTreeSet<String>, bool) {
     let run = lab.linkaudit(&[&["fix"], args, &["--format", "json"]].concat());
     let report: Value = serde_json::from_slice(&run.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", text(&run.stderr)));
@@ -24,7 +24,7 @@ fn fixes(lab: &Lab, args: &[&str]) -> (BTreeSet<String>, bool) {
     (names, verified)
 }
 
-fn set(names: &[&str]) -> BTreeSet<String> {
+pub(super) fn set(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
