@@ -35,7 +35,15 @@ pub struct Libraries<'a> {
     objects: Vec<(FileId, &'a Object)>,
 }
 
-impl Libraries<'_> {
+impl<'a> Libraries<'a> {
+    /// Adds the libraries that a fix links.
+    pub fn add(&mut self, audit: &'a Audit, files: &[FileId]) {
+        let new = files.iter().filter(|file| !self.contain(**file));
+        let object = |file: &FileId| Some((*file, audit.corpus.files[*file].object()?));
+        let new: Vec<(FileId, &Object)> = new.filter_map(object).collect();
+        self.objects.extend(new);
+    }
+
     /// True if a linker takes a definition of `name` from one of the libraries.
     pub fn define(&self, name: &[u8]) -> bool {
         // `libc.so` is a linker script that adds an archive to glibc's shared library.

@@ -47,6 +47,8 @@ pub struct LoadsAfterFix {
     pub errors: BTreeSet<LoadError>,
     /// Files that an entry point loaded before the fix, and no longer loads.
     pub lost: FastSet<FileId>,
+    /// Files with references that a host program is assumed to define.
+    pub hosted: FastSet<FileId>,
 }
 
 /// The file of an entry point, and its host program.
@@ -160,7 +162,8 @@ impl Audit {
             let after = after.get(key);
             files.iter().filter(move |file| after.is_some_and(|after| !after.contains(*file)))
         });
-        LoadsAfterFix { lost: lost.copied().collect(), errors: Self::faults(&diagnosis) }
+        let errors = Self::faults(&diagnosis);
+        LoadsAfterFix { lost: lost.copied().collect(), errors, hosted: diagnosis.hosted }
     }
 
     /// The first name, in byte order, that the edits bind to another file. A name that is weak in

@@ -288,6 +288,8 @@ impl DiagnosisBuilder<'_> {
         let assumed = self.finish_assumed();
         let provided = self.finish_provided();
         let inferred = self.finish_inferred();
+        let named = self.assumed.iter().map(|((file, _), _)| *file);
+        let hosted = named.chain(self.inferred.iter().map(|((file, _), _)| *file)).collect();
         self.undefined.sort_unstable_by_key(|(key, _)| *key);
         Diagnosis {
             missing: self.missing.into_values().collect(),
@@ -296,6 +298,7 @@ impl DiagnosisBuilder<'_> {
             stopped: self.stopped.into_values().collect(),
             explained,
             assumed,
+            hosted,
             provided,
             inferred,
         }

@@ -21,7 +21,7 @@ use crate::bind::RootBinding;
 use crate::facts::View;
 use crate::facts::providers::Providers;
 use crate::format::elf::{Object, SymbolIndex, Target};
-use crate::id::{FastMap, FileId, Id as _, ModuleId, RootId, StrId, Strings};
+use crate::id::{FastMap, FastSet, FileId, Id as _, ModuleId, RootId, StrId, Strings};
 use crate::package::Prefixes;
 use crate::policy::{HostEntry, Policy};
 use crate::resolve::loader::Loaders;
@@ -120,6 +120,8 @@ pub struct Diagnosis {
     pub explained: usize,
     /// References that host programs are assumed to define, in the order of the policy.
     pub assumed: Vec<Assumed>,
+    /// Files with references that a host program, named or inferred, is assumed to define.
+    pub hosted: FastSet<FileId>,
     /// References that libraries provided by the system are assumed to define, in the order of the
     /// sonames.
     pub provided: Vec<Assumed>,

@@ -10,7 +10,8 @@ use crate::cover::{ArchiveEntry, Coverage, LinkInput, Linker, OutputKind};
 use crate::format::archive::{Member, SymbolKind};
 use crate::format::elf::{Object, Target};
 use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId};
-use crate::merged::solve::{Solution, SymbolClosure, link_again, output_kind, without_version};
+use crate::merged::link::{link_again, output_kind};
+use crate::merged::solve::{Solution, SymbolClosure, without_version};
 use crate::order;
 use crate::order::Arrange as _;
 use crate::text::{show, show_path};
@@ -38,7 +39,7 @@ pub(super) fn refusals(
         out.extend(why.map(|why| (part.first, why)));
         is_linked
     });
-    let needed = match audit.needed_by(solution.file) {
+    let mut needed = match audit.needed_by(solution.file) {
         Ok(needed) => needed,
         Err(name) => {
             let why =
@@ -46,7 +47,9 @@ pub(super) fn refusals(
             return left.iter().map(|part| (part.first, why.clone())).collect();
         }
     };
-    let libraries = IndirectLibraries::new(audit, solution.file, object);
+    let mut libraries = IndirectLibraries::new(audit, solution.file, object);
+    libraries.direct.add(audit, &solution.libraries);
+    needed.extend(&solution.libraries);
     let link = LinkWithFixes { audit, tree, solution, object, needed, libraries, references };
     // `linkable::refusals` has checked all members of the solution.
     let is_checked = left.len() == solution.parts().len();
@@ -277,8 +280,7 @@ impl LinkWithFixes<'_> {
         if clean.contains(&set) {
             return None;
         }
-        let refused =
-            linkable::check(self.audit, self.tree, (self.solution.file, self.object), &taken);
+        let refused = linkable::check(self.audit, self.tree, (self.solution, self.object), &taken);
         let first = taken.iter().find_map(|member| Some((*member, refused.get(member)?)));
         if let Some((member, why)) = first {
             return Some((Which::Archive(library.archive_of(member)), why.clone()));

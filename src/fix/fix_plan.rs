@@ -3,9 +3,9 @@
 use crate::format::deps_list::{DepsList, SetChange, bare_name};
 use crate::order;
 use crate::tree::Tree;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::{OsStrExt, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 /// The result of a run of `fix`.
@@ -19,8 +19,11 @@ pub struct FixPlan {
     /// The merged archive and the archives to add, in link order, then the shared libraries.
     /// Archives that refer to each other in a cycle are in one group.
     pub order: Vec<Vec<PathBuf>>,
-    /// The archives in `order` for which the option `-lNAME` may link `libNAME.so` instead: a
-    /// directory of `order` has this file.
+    /// The shared libraries in `order`, each with the path by which builds link it: its development
+    /// link, or its own path.
+    pub libraries: BTreeMap<PathBuf, PathBuf>,
+    /// The files in `order` for which the option `-lNAME` may link another file: a directory of
+    /// `order` has a file that linkers take first.
     pub shadowed: BTreeSet<PathBuf>,
     /// Files whose dynamic sections change, in the order of their paths.
     pub patches: Vec<ElfPatch>,
@@ -34,17 +37,35 @@ impl FixPlan {
         all.filter(|path| self.merged.as_ref() != Some(*path))
     }
 
-    /// Fills `shadowed`.
+    /// The path by which builds link a file of `order`.
+    pub fn link_path<'p>(&'p self, file: &'p Path) -> &'p Path {
+        self.libraries.get(file).map_or(file, PathBuf::as_path)
+    }
+
+    /// Fills `shadowed`. In each directory, linkers prefer `libNAME.so` to `libNAME.a`.
     pub(super) fn find_shadowed(&mut self, tree: &dyn Tree) {
         let all = || self.order.iter().flatten();
-        let dirs: BTreeSet<&Path> = order::set(all().filter_map(|path| path.parent()));
+        let dirs = all().filter_map(|path| self.link_path(path).parent());
+        let dirs: BTreeSet<&Path> = order::set(dirs);
         let is_shadowed = |path: &&PathBuf| {
-            let name = path.file_name().and_then(|file| bare_name(file.as_bytes()));
-            let file = name.map(|name| OsString::from_vec([b"lib", name, b".so"].concat()));
-            file.is_some_and(|file| dirs.iter().any(|dir| tree.kind(&dir.join(&file)).is_ok()))
+            let link = self.link_path(path);
+            let name = link.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
+            let Some(name) = bare_name(name).or_else(|| shared_name(name)) else { return false };
+            let is_archive = !self.libraries.contains_key(*path);
+            let others = dirs.iter().filter(|dir| is_archive || link.parent() != Some(**dir));
+            let ends: &[&[u8]] = if is_archive { &[b".so"] } else { &[b".so", b".a"] };
+            let files = |end: &&[u8]| OsString::from_vec([b"lib", name, end].concat());
+            others
+                .into_iter()
+                .any(|dir| ends.iter().any(|end| tree.kind(&dir.join(files(end))).is_ok()))
         };
         self.shadowed = order::set(all().filter(is_shadowed).cloned());
     }
+}
+
+/// NAME in the file name `libNAME.so`. `None` for other file names.
+pub fn shared_name(file_name: &[u8]) -> Option<&[u8]> {
+    file_name.strip_prefix(b"lib")?.strip_suffix(b".so").filter(|name| !name.is_empty())
 }
 
 /// Verified changes of the dynamic section of one file.

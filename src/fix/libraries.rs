@@ -3,23 +3,20 @@
 //! define instead.
 
 use super::prove::Proofs;
-use crate::audit::{Audit, LoadError};
+use crate::audit::{Audit, LoadError, LoadsAfterFix};
 use crate::facts::Edits;
 use crate::finding::{Evidence, EvidenceKind, Findings, Fix, FixKind, Proof};
 use crate::format::elf::edit::Relink;
 use crate::id::FileId;
-use crate::merged::solve::{Solution, shared_definers};
+use crate::merged::shared::{Choice, ChosenLibrary, Definers, choose, shared_definers};
+use crate::merged::solve::Solution;
 use crate::order;
 use crate::plan::Plan;
 use crate::text::show;
 use crate::tree::Tree;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
 use std::sync::Arc;
-
-/// The undefined symbols of an object, keyed by the library that should define them.
-type Choice = BTreeMap<FileId, BTreeSet<Vec<u8>>>;
 
 /// Attaches fixes to findings about undefined symbols, and returns the libraries to link. Symbols
 /// for which `solutions` add archives are skipped, unless `proofs` doubts the archives and the
@@ -29,7 +26,7 @@ pub(super) fn attach(
     plan: &Plan,
     tree: &dyn Tree,
     (findings, solutions, proofs): (&mut Findings, &[Arc<Solution>], &Proofs),
-) -> Vec<PathBuf> {
+) -> BTreeSet<FileId> {
     let files: BTreeSet<FileId> = order::set(audit.diagnosis.undefined.iter().map(|u| u.file));
     let mut libraries = BTreeSet::new();
     for file in files {
@@ -38,20 +35,20 @@ pub(super) fn attach(
         let is_solved = |symbol: &[u8]| {
             part(symbol).is_some_and(|part| proofs.doubt(file, symbol, part).is_none())
         };
-        let mut choice = choose(audit, file, &is_solved);
+        let mut choice = candidates(audit, file, &is_solved);
         if choice.is_empty() {
             continue;
         }
         let doubts = verify(audit, plan, tree, file, &choice);
-        let is_better = |symbol: &Vec<u8>| {
-            part(symbol).is_none()
-                || matches!(proof(doubts.as_ref(), file, symbol), Proof::Proven(_))
-        };
-        for symbols in choice.values_mut() {
+        for ChosenLibrary { symbols, rivals } in choice.values_mut() {
+            let is_better = |symbol: &Vec<u8>| {
+                let proof = || proof(audit, doubts.as_ref(), file, (symbol, rivals));
+                part(symbol).is_none() || matches!(proof(), Proof::Proven(_))
+            };
             symbols.retain(is_better);
         }
-        choice.retain(|_, symbols| !symbols.is_empty());
-        for (library, symbols) in &choice {
+        choice.retain(|_, library| !library.symbols.is_empty());
+        for (library, ChosenLibrary { symbols, rivals }) in &choice {
             let path = audit.corpus.files[*library].path.clone();
             let attached = findings.iter_mut().filter(|finding| {
                 let is_here = || audit.corpus.file_at(&finding.full_path()) == Some(file);
@@ -63,7 +60,7 @@ pub(super) fn attach(
             });
             for finding in attached {
                 let symbol = finding.symbol.clone().unwrap_or_default();
-                let proof = proof(doubts.as_ref(), file, &symbol);
+                let proof = proof(audit, doubts.as_ref(), file, (&symbol, rivals));
                 let (Proof::Proven(said) | Proof::Unknown(said)) = proof.clone();
                 let entry = Some(path.as_os_str().as_bytes().to_vec());
                 finding.fix = vec![Fix::new(FixKind::LinkLibrary, entry, proof)];
@@ -73,46 +70,33 @@ pub(super) fn attach(
                     ..Evidence::at(EvidenceKind::Provider, path.clone())
                 });
             }
-            libraries.insert(path.to_path_buf());
+            libraries.insert(*library);
         }
     }
-    libraries.into_iter().collect()
+    libraries
 }
 
-/// Selects few libraries that define the symbols that are not solved. Each step takes the library that defines the most
-/// of the remaining symbols; of several, the first by path.
-fn choose(audit: &Audit, file: FileId, is_solved: &dyn Fn(&[u8]) -> bool) -> Choice {
-    let mut definers: BTreeMap<FileId, BTreeSet<Vec<u8>>> = BTreeMap::new();
+/// Selects few libraries that define the symbols that are not solved.
+fn candidates(audit: &Audit, file: FileId, is_solved: &dyn Fn(&[u8]) -> bool) -> Choice {
+    let mut definers = Definers::new();
     let of_file = audit.diagnosis.undefined.iter().filter(|undefined| undefined.file == file);
     for undefined in of_file.filter(|undefined| undefined.version.is_none()) {
         if is_solved(&undefined.symbol) {
             continue;
         }
-        for library in shared_definers(audit, file, &undefined.symbol) {
+        for library in shared_definers((audit, &audit.providers), file, &undefined.symbol) {
             definers.entry(library).or_default().insert(undefined.symbol.clone());
         }
     }
-    let mut out = Choice::new();
-    loop {
-        let path = |library: &FileId| audit.corpus.files[*library].path.as_os_str();
-        let rank = |(library, symbols): &(&FileId, &BTreeSet<Vec<u8>>)| {
-            (symbols.len(), std::cmp::Reverse(path(library)))
-        };
-        let best = definers.iter().max_by(|a, b| rank(a).cmp(&rank(b)));
-        let Some(library) = best.map(|(library, _)| *library) else { return out };
-        let symbols = definers.remove(&library).unwrap_or_default();
-        for others in definers.values_mut() {
-            others.retain(|symbol| !symbols.contains(symbol));
-        }
-        definers.retain(|_, symbols| !symbols.is_empty());
-        out.insert(library, symbols);
-    }
+    choose(audit, file, definers)
 }
 
 /// All errors with the libraries as additional needs, and the errors that are new.
 struct Verified {
     after: BTreeSet<LoadError>,
     new: BTreeSet<LoadError>,
+    /// One of the libraries that needs symbols of a host program, if the file does not.
+    plugin: Option<FileId>,
 }
 
 fn verify(
@@ -133,23 +117,39 @@ fn verify(
     let edited = audit.corpus.files[file].object()?.linked_again(relocations, &relink)?;
     let before = Audit::faults(&audit.diagnosis);
     let edits: Edits = [(file, edited)].into_iter().collect();
-    let after = audit.again(plan, tree, &edits);
+    let LoadsAfterFix { errors: after, hosted, .. } = audit.loaded_again(plan, tree, &edits);
     let new = after.difference(&before).cloned().collect();
-    Some(Verified { after, new })
+    let mut plugins = choice.keys().copied().filter(|library| hosted.contains(library));
+    let plugin = plugins.find(|_| !hosted.contains(&file));
+    Some(Verified { after, new, plugin })
 }
 
-fn proof(verified: Option<&Verified>, file: FileId, symbol: &[u8]) -> Proof {
-    let Some(Verified { after, new }) = verified else {
+fn proof(
+    audit: &Audit,
+    verified: Option<&Verified>,
+    file: FileId,
+    (symbol, rivals): (&[u8], &[FileId]),
+) -> Proof {
+    let name = |library: &FileId| show(audit.corpus.files[*library].library_name());
+    let Some(Verified { after, new, plugin }) = verified else {
         return Proof::Unknown("the library could not be read again".into());
     };
     if after.contains(&LoadError::new(file, "undefined", symbol, None)) {
         return Proof::Unknown("it stays undefined with the fix".into());
     }
-    match new.first() {
-        Some(error) => {
-            let what = format!("{} would fail with the fix", show(&error.name));
-            Proof::Unknown(what.into())
-        }
-        None => Proof::Proven("resolved and bound again with the library as a need".into()),
+    if let Some(error) = new.first() {
+        let what = format!("{} would fail with the fix", show(&error.name));
+        return Proof::Unknown(what.into());
     }
+    if let Some(plugin) = plugin {
+        let what = format!("{} is a plugin: only its program defines its symbols", name(plugin));
+        return Proof::Unknown(what.into());
+    }
+    if rivals.is_empty() {
+        return Proof::Proven("resolved and bound again with the library as a need".into());
+    }
+    let names: Vec<String> = rivals.iter().map(name).collect();
+    let define = if names.len() == 1 { "defines" } else { "define" };
+    let what = format!("{} {define} the same symbols: choose one library", names.join(", "));
+    Proof::Unknown(what.into())
 }

@@ -18,7 +18,8 @@ use crate::format::archive::{Global, LinkFacts, RelocationFilter, SymbolKind};
 use crate::format::elf::symtab::each_defined;
 use crate::format::elf::{Object, Target};
 use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId};
-use crate::merged::solve::{Solution, output_kind};
+use crate::merged::link::output_kind;
+use crate::merged::solve::Solution;
 use crate::parallel;
 use crate::text::{show, show_path};
 use crate::tree::{Opened, Tree};
@@ -46,7 +47,7 @@ pub(super) fn refusals(
         let is_of_fat = |member: MemberId| Some(audit.library.archive_of(member)) == fat;
         members.retain(|member| !(is_of_fat(*member) && is_inside(audit, object, *member)));
         let new = members.iter().copied().filter(|member| !is_of_fat(*member)).collect();
-        let mut check = LinkableCheck::new(audit, tree, (solution.file, object), (&members, new));
+        let mut check = LinkableCheck::new(audit, tree, (solution, object), (&members, new));
         if fat.is_none() {
             check.inside = check.defined_inside(tree, solution.file);
         }
@@ -64,11 +65,12 @@ pub(super) fn refusals(
 pub(super) fn check(
     audit: &Audit,
     tree: &dyn Tree,
-    (file, object): (FileId, &Object),
+    (solution, object): (&Solution, &Object),
     members: &[MemberId],
 ) -> FastMap<MemberId, String> {
-    let mut check = LinkableCheck::new(audit, tree, (file, object), (members, members.to_vec()));
-    check.inside = check.defined_inside(tree, file);
+    let all = (members, members.to_vec());
+    let mut check = LinkableCheck::new(audit, tree, (solution, object), all);
+    check.inside = check.defined_inside(tree, solution.file);
     check.refused(tree, members)
 }
 
@@ -120,7 +122,7 @@ impl<'a> LinkableCheck<'a> {
     fn new(
         audit: &'a Audit,
         tree: &dyn Tree,
-        (file, object): (FileId, &'a Object),
+        (solution, object): (&Solution, &'a Object),
         (members, new): (&[MemberId], Vec<MemberId>),
     ) -> Self {
         let (kind, target) = (output_kind(object), object.header.target());
@@ -128,7 +130,8 @@ impl<'a> LinkableCheck<'a> {
             may_refuse(kind, (target, relocation), flags, is_global)
         };
         let facts = audit.link_facts(tree, members, RelocationFilter::Loaded(&wanted));
-        let libraries = audit.linked_libraries(file);
+        let mut libraries = audit.linked_libraries(solution.file);
+        libraries.add(audit, &solution.libraries);
         Self { audit, object, kind, facts, new, libraries, inside: FastMap::default() }
     }
 

@@ -26,9 +26,10 @@ pub(super) fn attach(
 ) -> Verified {
     let mut wanted: BTreeMap<(FileId, FileId), Vec<LoadError>> = BTreeMap::new();
     for finding in findings.iter().filter(|finding| finding.rule == *"undefined-symbol") {
-        let linked =
-            finding.fix.iter().find(|fix| fix.intent == FixKind::LinkLibrary && fix.is_proven());
-        let library = linked.and_then(|fix| fix.entry.as_deref());
+        // With an archive, the file must be linked again.
+        let [fix] = finding.fix.as_slice() else { continue };
+        let is_library = fix.intent == FixKind::LinkLibrary && fix.is_proven();
+        let library = fix.entry.as_deref().filter(|_| is_library);
         let at = |path: &[u8]| audit.corpus.file_at(Path::new(OsStr::from_bytes(path)));
         let file = audit.corpus.file_at(&finding.full_path());
         let Some((file, library)) = file.zip(library.and_then(at)) else { continue };

@@ -26,6 +26,7 @@ use crate::finding::{Fix, FixKind, Proof};
 use crate::format::deps_list::{SetChange, SetCommand};
 use crate::format::elf::Object;
 use crate::id::{ArchiveId, FastMap, FileId, MemberId};
+use crate::merged::shared::link_path;
 use crate::merged::solve::{Solution, Solved, SymbolClosure};
 use crate::order;
 use crate::order::Arrange as _;
@@ -102,8 +103,8 @@ fn of_symbols(
         if !request.merged_only && !request.must_find && !request.is_list_named {
             let add = libraries::attach(audit, plan, tree, (findings, &[], &Proofs::default()));
             known::attach(plan, findings);
-            let order = add.into_iter().map(|path| vec![path]).collect();
-            let remedy = FixPlan { order, ..FixPlan::default() };
+            let mut remedy = FixPlan::default();
+            add_libraries(audit, tree, add, &mut remedy);
             return Ok(Proposal { remedy, ..Proposal::default() });
         }
         known::attach(plan, findings);
@@ -124,7 +125,7 @@ fn of_symbols(
     let proofs = prove(audit, plan, tree, (&solutions, fat));
     let shared = match fat {
         None => libraries::attach(audit, plan, tree, (findings, &solutions, &proofs)),
-        Some(_) => Vec::new(),
+        Some(_) => BTreeSet::new(),
     };
     let add: BTreeSet<ArchiveId> =
         order::set(solutions.iter().flat_map(|solution| solution.archives()));
@@ -168,13 +169,30 @@ fn of_symbols(
     }
     let mut remedy = remedy(audit, listed, fat, &places);
     remedy.order = in_link_order(audit, fat, &add, &solutions);
-    // A library follows the archives that refer to it.
-    remedy.order.extend(shared.into_iter().map(|path| vec![path]));
-    remedy.find_shadowed(tree);
+    let parts = solutions.iter().flat_map(|solution| solution.parts());
+    let of_archives = parts.flat_map(|part| part.libraries.iter().copied());
+    let libraries = shared.into_iter().chain(of_archives).collect();
+    add_libraries(audit, tree, libraries, &mut remedy);
     if let Some(change) = &mut remedy.list {
         change.drop(&drop);
     }
     Ok(Proposal { remedy, members, wanted, ..Proposal::default() })
+}
+
+/// Adds shared libraries to the plan. A library follows the archives that refer to it.
+fn add_libraries(
+    audit: &Audit,
+    tree: &dyn Tree,
+    libraries: BTreeSet<FileId>,
+    remedy: &mut FixPlan,
+) {
+    let paths = |library: FileId| {
+        let facts = &audit.corpus.files[library];
+        (facts.path.to_path_buf(), link_path(facts))
+    };
+    remedy.libraries = order::map(libraries.into_iter().map(paths));
+    remedy.order.extend(remedy.libraries.keys().map(|path| vec![path.clone()]));
+    remedy.find_shadowed(tree);
 }
 
 /// If a fix adds an archive to the list, findings of `deps-list-drift` about this archive get a
@@ -232,7 +250,12 @@ impl Context<'_> {
             part.archives.iter().all(|archive| self.places[archive].listed.is_some());
         let fix = |archive| self.fix(archive, adds_nothing, &proof);
         let add = part.provider.into_iter().chain(rest).map(fix);
-        let fixes = again.into_iter().chain(add).collect();
+        let path = |library: &FileId| self.audit.corpus.files[*library].path.as_os_str();
+        let libraries = part.libraries.iter().map(|library| {
+            let entry = Some(path(library).as_bytes().to_vec());
+            Fix::new(FixKind::LinkLibrary, entry, proof.clone())
+        });
+        let fixes = again.into_iter().chain(add).chain(libraries).collect();
         let (Proof::Proven(said) | Proof::Unknown(said)) = proof.clone();
         let entry = part.provider.or(self.fat).map(|archive| self.audit.library.entry(archive));
         let evidence = entry.map(|entry| Evidence {
@@ -314,11 +337,17 @@ impl Context<'_> {
 
     /// The words for a verified fix. Symbols with the same first member share them.
     fn verified(&self, file: FileId, part: &SymbolClosure) -> Arc<str> {
-        let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        let count =
+            |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
         let say = || {
-            let archives = plural(part.archives.len(), "archive");
-            let members = plural(part.members, "member");
-            format!("audited again with {archives} ({members}): no new undefined symbols").into()
+            let archives = count(part.archives.len(), "archive", "archives");
+            let members = count(part.members, "member", "members");
+            let shared = match part.libraries.len() {
+                0 => String::new(),
+                n => format!(" and {}", count(n, "library", "libraries")),
+            };
+            format!("audited again with {archives} ({members}){shared}: no new undefined symbols")
+                .into()
         };
         let mut known = self.verified.borrow_mut();
         Arc::clone(known.entry((file, part.first)).or_insert_with(say))

@@ -13,10 +13,12 @@ use crate::facts::Edits;
 use crate::format::elf::edit::Relink;
 use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId};
 use crate::merged::solve::{Solution, SymbolClosure};
+use crate::order;
 use crate::plan::Plan;
 use crate::text::show;
 use crate::tree::Tree;
 use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
 /// Number of verifications after which no group of fixes is split. Both halves of an earlier split
@@ -177,7 +179,11 @@ impl Prover<'_> {
             let gain = solution.gain(self.audit, &parts);
             let outside: Vec<&[u8]> = gain.outside.iter().map(Vec::as_slice).collect();
             let inside = |name: &[u8]| gain.defines(&self.audit.library, name);
-            let relink = Relink { inside: &inside, outside: &outside, needs: &[] };
+            let libraries: BTreeSet<FileId> =
+                order::set(parts.iter().flat_map(|part| part.libraries.iter().copied()));
+            let path = |file: &FileId| self.audit.corpus.files[*file].path.as_os_str().as_bytes();
+            let needs: Vec<&[u8]> = libraries.iter().map(path).collect();
+            let relink = Relink { inside: &inside, outside: &outside, needs: &needs };
             let object = self.audit.corpus.files[solution.file].object();
             let relocations = self.audit.corpus.relocations(solution.file).ok();
             let edited = object.zip(relocations).and_then(|(o, r)| o.linked_again(r, &relink));

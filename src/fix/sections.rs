@@ -6,7 +6,8 @@ use crate::audit::Audit;
 use crate::cover::{LinkOutput, LinkerDefined};
 use crate::format::archive::{LinkFacts, ObjectSection, RelocationFilter};
 use crate::id::FastSet;
-use crate::merged::solve::{Solution, SymbolClosure, output_kind};
+use crate::merged::link::output_kind;
+use crate::merged::solve::{Solution, SymbolClosure};
 use crate::tree::Tree;
 
 /// True if linkers define all names that the fix leaves undefined because of sections of its

@@ -2,19 +2,20 @@
 //! archives. `cover` computes the answer, and this module splits it by symbol. The rule about lists
 //! and `fix::propose` share the result, which [`Solved`] caches.
 
+use super::link::{output_kind, root};
 use super::runtime::{is_of_tool, is_runtime};
-use crate::audit::{Audit, LIBC_NONSHARED, Libraries, link_references};
+use super::shared::{drop_embedding, for_members, has_copy, shared_definers, without_libraries};
+use crate::audit::{Audit, LIBC_NONSHARED, Libraries};
 use crate::cover::{
-    ArchiveSet, Coverage, CoverageQuestion, Link, LinkInput, LinkOutput, Linker, LinkerDefined,
-    OutputKind, ReferredBy, ReferringFile, ShownReferrers, cover, in_order,
+    ArchiveSet, Coverage, CoverageQuestion, LinkOutput, LinkerDefined, OutputKind, ReferredBy, Tie,
+    cover,
 };
 use crate::format::archive::SymbolKind;
-use crate::format::elf::{Object, Role, Target};
+use crate::format::elf::{Object, Target};
 use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId, NameId};
 use crate::order;
 use crate::order::Arrange as _;
 use crate::plan::{MergedFrom, Plan};
-use crate::tree::Tree;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,6 +32,8 @@ pub struct Solution {
     pub coverage: Coverage,
     /// For each undefined symbol of the library that has a candidate, the archives to add.
     pub by_symbol: BTreeMap<Vec<u8>, Arc<SymbolClosure>>,
+    /// The shared libraries that define names for the added members.
+    pub libraries: Vec<FileId>,
     /// The names that all closures in `by_symbol` add to the library.
     gain: Gain,
 }
@@ -53,6 +56,9 @@ pub struct SymbolClosure {
     pub provider: Option<ArchiveId>,
     /// The archives of all members that the link takes, except those already linked.
     pub archives: BTreeSet<ArchiveId>,
+    /// The shared libraries that define names to which the members refer, except those already
+    /// linked.
+    pub libraries: BTreeSet<FileId>,
     /// Number of members that the link takes.
     pub members: usize,
     /// Names that the members refer to and that stay undefined.
@@ -114,11 +120,13 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
     let mut shared: BTreeMap<&[u8], Vec<FileId>> = BTreeMap::new();
     if fat.is_none() {
         let all = symbols.iter().copied();
-        shared = all.map(|name| (name, shared_definers(audit, file, name).collect())).collect();
+        let of = (audit, &audit.providers);
+        shared = all.map(|name| (name, shared_definers(of, file, name).collect())).collect();
+        drop_embedding(audit, &candidates, &mut shared);
         shared.retain(|_, definers| !definers.is_empty());
         symbols.retain(|name| !shared.contains_key(name));
     }
-    let solution = solve_for((audit, file, object), fat, &candidates, &symbols);
+    let solution = solve_linked((audit, file, object), fat, &candidates, &symbols);
     let closed = solution.by_symbol.values().filter(|part| part.is_closed());
     let needed: BTreeSet<ArchiveId> = closed.flat_map(|part| part.archives.clone()).collect();
     let moved = without_libraries(library, &needed, &shared);
@@ -129,47 +137,69 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
     // An archive that the link does not need yet might bring a second copy of the library's code.
     let archives = solution.archives();
     candidates.retain(|archive| archives.contains(archive));
-    let whole = solve_for((audit, file, object), fat, &candidates, &symbols);
+    let linked = (fat, &*solution.libraries);
+    let whole = solve_for((audit, file, object), linked, &candidates, &symbols);
     let known: BTreeSet<&[u8]> = order::set(solution.coverage.undefined.iter().map(|u| &*u.symbol));
     let fits = moved.iter().all(|name| whole.by_symbol.contains_key(*name))
         && whole.coverage.undefined.iter().all(|undefined| known.contains(&*undefined.symbol));
     Some(if fits { whole } else { solution })
 }
 
-/// The symbols of shared libraries that the link does not need, because these archives define all
-/// symbols that it would take from them. `shared` has the libraries that define each symbol.
-fn without_libraries<'s>(
-    library: &ArchiveSet,
-    archives: &BTreeSet<ArchiveId>,
-    shared: &BTreeMap<&'s [u8], Vec<FileId>>,
-) -> Vec<&'s [u8]> {
-    if archives.is_empty() {
-        return Vec::new();
+/// The archives among `candidates` that define `symbols` for the file. Shared libraries define the
+/// names that one archive takes from another, and the names that no archive defines. A library is
+/// left out if it has the code of an archive that the link needs anyway.
+fn solve_linked(
+    of: (&Audit, FileId, &Object),
+    fat: Option<ArchiveId>,
+    candidates: &[ArchiveId],
+    symbols: &BTreeSet<&[u8]>,
+) -> Solution {
+    let (audit, file, _) = of;
+    let (mut libraries, mut banned) = (Vec::new(), FastSet::default());
+    let mut solution = solve_for(of, (fat, &libraries), candidates, symbols);
+    let large = if fat.is_none() { solution.larger_archives(audit) } else { FastSet::default() };
+    let mut candidates = candidates.to_vec();
+    if !large.is_empty() {
+        let small: Vec<ArchiveId> =
+            candidates.iter().copied().filter(|a| !large.contains(a)).collect();
+        let other = solve_for(of, (fat, &libraries), &small, symbols);
+        if other.is_as_good_as(&solution) {
+            (solution, candidates) = (other, small);
+        }
     }
-    let is_in_archive = |name: &[u8]| {
-        let mut definitions = library.find(name).into_iter().flat_map(|n| library.definitions(n));
-        definitions.any(|definition| archives.contains(&library.archive_of(definition.member)))
-    };
-    let (inside, outside): (Vec<_>, Vec<_>) =
-        shared.iter().partition(|(name, _)| is_in_archive(name));
-    let kept: FastSet<FileId> =
-        outside.into_iter().flat_map(|(_, definers)| definers.iter().copied()).collect();
-    let moved = inside.into_iter();
-    let moved = moved.filter(|(_, definers)| definers.iter().all(|file| !kept.contains(file)));
-    moved.map(|(name, _)| *name).collect()
+    while fat.is_none() {
+        let found = for_members(audit, file, (&solution.names_between_archives(audit), &banned));
+        if found.is_empty() {
+            break;
+        }
+        libraries.extend(found.into_keys());
+        let mut kept = solution.members_for_library(audit);
+        solution = solve_for(of, (fat, &libraries), &candidates, symbols);
+        kept.extend(solution.coverage.needed.iter().map(|needed| needed.member));
+        let copies = libraries.iter().copied().filter(|l| has_copy(audit, *l, &kept));
+        let copies: FastSet<FileId> = copies.collect();
+        if !copies.is_empty() {
+            libraries.retain(|library| !copies.contains(library));
+            banned.extend(copies);
+            solution = solve_for(of, (fat, &libraries), &candidates, symbols);
+        }
+    }
+    solution
 }
 
-/// The archives among `candidates` that define `symbols` for the file.
+/// The archives among `candidates` that define `symbols` for the file. Its link has the merged
+/// archive and the shared libraries in `linked`.
 fn solve_for(
     (audit, file, object): (&Audit, FileId, &Object),
-    fat: Option<ArchiveId>,
+    (fat, added): (Option<ArchiveId>, &[FileId]),
     candidates: &[ArchiveId],
     symbols: &BTreeSet<&[u8]>,
 ) -> Solution {
     let linked = fat.as_slice();
     let undefined = symbols.iter().map(|name| ((*name).into(), SymbolKind::Undefined));
     let root = root(audit, (file, object), undefined.collect());
-    let libraries = audit.libraries_of(&[file]);
+    let mut libraries = audit.libraries_of(&[file]);
+    libraries.add(audit, added);
     let output = LinkOutput { kind: output_kind(object), ..LinkOutput::default() };
     let coverage = cover(&CoverageQuestion {
         library: &audit.library,
@@ -185,113 +215,10 @@ fn solve_for(
         link: None,
     });
     let output = (output, object.header.target());
-    Graph::new(&audit.library, &coverage, output).solution(
-        (&audit.library, file),
-        symbols,
-        linked,
-        coverage,
-    )
-}
-
-/// Repeats the link of `file` by the rules of one linker, with further archives before the shared
-/// libraries that it needs. The archives may define names for the file and for these libraries.
-/// `libraries` define the other names.
-pub fn link_again(
-    (audit, tree): (&Audit, &dyn Tree),
-    (file, needed, libraries): (FileId, &[FileId], &Libraries<'_>),
-    linker: Linker,
-    archives: &[LinkInput],
-) -> Coverage {
-    let Some(object) = audit.corpus.files[file].object() else { return Coverage::default() };
-    // The objects that the file was linked from had references without versions.
-    let symbols = link_references(object, false);
-    let first = (root(audit, (file, object), symbols), Some(object));
-    let inputs = needed.iter().filter_map(|library| {
-        Some((audit.cover_root(*library, true)?, audit.corpus.files[*library].object()))
-    });
-    let (roots, objects): (Vec<ReferringFile>, Vec<Option<&Object>>) =
-        std::iter::once(first).chain(inputs).unzip();
-    let added = archives.iter().filter_map(|input| match input {
-        LinkInput::Archive(archive) => Some(*archive),
-        _ => None,
-    });
-    let added: Vec<ArchiveId> = added.collect();
-    let inputs = std::iter::once(LinkInput::Root(0)).chain(archives.iter().cloned());
-    let inputs = inputs.chain((1..roots.len()).map(LinkInput::Root)).collect();
-    let link = Link { linker, inputs, ..Link::default() };
-    let question = CoverageQuestion {
-        library: &audit.library,
-        roots: &roots,
-        symbols: &[],
-        all_members: false,
-        archives: &added,
-        candidates: &[],
-        objects: &objects,
-        provided: &|name| libraries.define(name),
-        output: LinkOutput {
-            kind: output_kind(object),
-            linker: Some(linker),
-            has_start_files: false,
-        },
-        gc_sections: false,
-        link: Some(&link),
-    };
-    let mut coverage = in_order(&question, &link);
-    // `refine` needs only the files of relocatable objects, and all roots are linked files.
-    let shown = ShownReferrers { names: 0, of_name: 1 };
-    audit.refine(tree, (&question, &[]), shown, &mut coverage);
-    coverage
-}
-
-/// The object as a root for `cover`: a linked file that refers to `symbols`.
-fn root(
-    audit: &Audit,
-    (file, object): (FileId, &Object),
-    symbols: Vec<(Box<[u8]>, SymbolKind)>,
-) -> ReferringFile {
-    ReferringFile {
-        path: Arc::clone(&audit.corpus.files[file].path),
-        linked: true,
-        input: false,
-        lto: false,
-        opaque: None,
-        target: Some(object.header.target()),
-        symbols,
-        default_versions: Vec::new(),
-        hidden: Vec::new(),
-        unexported: Vec::new(),
-        beside_weak: Vec::new(),
-    }
-}
-
-/// Audited or candidate shared libraries from which a linker takes `symbol`.
-pub fn shared_definers<'a>(
-    audit: &'a Audit,
-    file: FileId,
-    symbol: &'a [u8],
-) -> impl Iterator<Item = FileId> + 'a {
-    let target = audit.corpus.files[file].object().map(|object| object.header.target());
-    let found = target.into_iter().flat_map(move |t| audit.providers.of(symbol, file, t));
-    found.filter(|provider| provider.member.is_none()).map(|provider| provider.file).filter(
-        move |library| {
-            let object = audit.corpus.files[*library].object();
-            object.is_some_and(|object| object.is_library() && object.satisfies_link(symbol))
-        },
-    )
-}
-
-/// `e_type` of shared objects and position-independent programs.
-const ET_DYN: u16 = 3;
-
-/// The kind of file that was linked.
-pub fn output_kind(object: &Object) -> OutputKind {
-    match object.role {
-        Role::Program if object.is_library() => OutputKind::Shared,
-        Role::Program if object.header.kind == ET_DYN => OutputKind::Pie,
-        Role::Program | Role::Static => OutputKind::Executable,
-        Role::Shared => OutputKind::Shared,
-        _ => OutputKind::Any,
-    }
+    let mut graph = Graph::new(&audit.library, &coverage, output);
+    graph.supply(audit, &audit.libraries_of(&[file]), added);
+    let solution = graph.solution((&audit.library, file), symbols, linked, coverage);
+    Solution { libraries: added.to_vec(), ..solution }
 }
 
 /// The members that a link takes, and the references between them.
@@ -301,6 +228,8 @@ struct Graph {
     /// The references of each member, by index into `members`.
     links: Vec<MemberReferences>,
     undefined: FastSet<NameId>,
+    /// Names that no member defines, each with the added shared library that does.
+    supplied: FastMap<NameId, FileId>,
     output: (LinkOutput, Target),
 }
 
@@ -363,7 +292,23 @@ impl Graph {
         let undefined = names.collect();
         let links = |member: &MemberId| MemberReferences::new(library, *member, &definers);
         let links = members.par_iter().map(links).collect();
-        Self { members, definers, links, undefined, output }
+        let supplied = FastMap::default();
+        Self { members, definers, links, undefined, supplied, output }
+    }
+
+    /// Fills `supplied`: the names that one of `added` defines, and none of the `linked` libraries.
+    fn supply(&mut self, audit: &Audit, linked: &Libraries<'_>, added: &[FileId]) {
+        let names = self.links.iter().filter(|_| !added.is_empty()).flat_map(|links| &links.open);
+        let supplied = names.filter_map(|name| {
+            let text = audit.library.text(*name);
+            let defines = |file: &FileId| {
+                let object = audit.corpus.files[*file].object();
+                object.is_some_and(|object| object.satisfies_link(text))
+            };
+            let library = added.iter().copied().find(defines)?;
+            (!linked.define(text)).then_some((*name, library))
+        });
+        self.supplied = supplied.collect();
     }
 
     /// True if neither the linker nor `libc_nonshared.a` defines the name.
@@ -391,7 +336,7 @@ impl Graph {
             }
         }
         let gain = self.gain(library, parts.into_keys().collect());
-        Solution { file, graph: self, coverage, by_symbol, gain }
+        Solution { file, graph: self, coverage, by_symbol, libraries: Vec::new(), gain }
     }
 
     /// The names that the members at `firsts`, and all members that they need, add to the library.
@@ -455,11 +400,13 @@ impl Graph {
             first: self.members[first],
             provider: Some(archive(first)).filter(|found| !linked.contains(found)),
             archives: BTreeSet::new(),
+            libraries: BTreeSet::new(),
             members: 0,
             undefined: BTreeSet::new(),
             opaque: None,
         };
         let mut undefined: FastSet<NameId> = FastSet::default();
+        let mut libraries: BTreeSet<FileId> = BTreeSet::new();
         let taken = |at: usize| {
             out.members += 1;
             if library.member(self.members[at]).is_unknown() {
@@ -473,8 +420,10 @@ impl Graph {
             if self.undefined.contains(&name) {
                 undefined.insert(name);
             }
+            libraries.extend(self.supplied.get(&name));
         };
         self.follow(vec![first], taken, open);
+        out.libraries = libraries;
         out.undefined = undefined.into_iter().map(|name| library.text(name).to_vec()).collect();
         out
     }
@@ -572,6 +521,62 @@ impl Solution {
             |by: &Vec<ReferredBy>| by.iter().any(|by| matches!(by, ReferredBy::Root(_)));
         let undefined = self.coverage.undefined.iter();
         undefined.filter(move |u| asked_by_root(&u.by)).map(|u| &*u.symbol)
+    }
+
+    /// The archives that define symbols for the library itself, if a smaller archive defines the
+    /// same symbols: an archive for one purpose comes before one that also has its members.
+    fn larger_archives(&self, audit: &Audit) -> FastSet<ArchiveId> {
+        let archives = &audit.library;
+        let size = |archive: ArchiveId| archives.members_of(archive).count();
+        let defines = |archive: ArchiveId, symbol: &[u8]| {
+            let name = archives.find(symbol).into_iter();
+            let mut found = name.flat_map(|name| archives.definitions(name));
+            found.any(|definition| archives.archive_of(definition.member) == archive)
+        };
+        let is_larger = |tie: &&Tie| {
+            let own = self.by_symbol.iter().filter(|(_, part)| part.provider == Some(tie.taken));
+            let own: Vec<&[u8]> = own.map(|(symbol, _)| symbol.as_slice()).collect();
+            let mut smaller = tie.others.iter().filter(|other| size(**other) < size(tie.taken));
+            !own.is_empty() && smaller.any(|other| own.iter().all(|symbol| defines(*other, symbol)))
+        };
+        self.coverage.ties.iter().filter(is_larger).map(|tie| tie.taken).collect()
+    }
+
+    /// True if it defines as many symbols as `other`, with no more archives and undefined names.
+    fn is_as_good_as(&self, other: &Self) -> bool {
+        self.by_symbol.len() == other.by_symbol.len()
+            && self.coverage.undefined.len() <= other.coverage.undefined.len()
+            && self.archives().len() <= other.archives().len()
+    }
+
+    /// The archives that define symbols for the library itself.
+    fn archives_for_library(&self, audit: &Audit) -> FastSet<ArchiveId> {
+        let is_root = |by: ReferredBy| matches!(by, ReferredBy::Root(_));
+        let first = self.coverage.needed.iter().filter(|needed| is_root(needed.by));
+        first.map(|needed| audit.library.archive_of(needed.member)).collect()
+    }
+
+    /// The members that the link takes from these archives.
+    fn members_for_library(&self, audit: &Audit) -> Vec<MemberId> {
+        let first = self.archives_for_library(audit);
+        let members = self.coverage.needed.iter().map(|needed| needed.member);
+        members.filter(|member| first.contains(&audit.library.archive_of(*member))).collect()
+    }
+
+    /// The names that a member takes from another archive, except archives that define names for
+    /// the library itself, and the names that no archive defines for a member.
+    fn names_between_archives(&self, audit: &Audit) -> FastSet<&[u8]> {
+        let archive = |member: MemberId| audit.library.archive_of(member);
+        let first = self.archives_for_library(audit);
+        let crossing = self.coverage.needed.iter().filter(|needed| {
+            let from = needed.by.member().map(archive);
+            let to = archive(needed.member);
+            from.is_some_and(|from| from != to) && !first.contains(&to)
+        });
+        let undefined = self.coverage.undefined.iter();
+        let undefined = undefined.filter(|name| name.by.iter().any(|by| by.member().is_some()));
+        let crossing = crossing.map(|needed| &*needed.symbol);
+        crossing.chain(undefined.map(|name| &*name.symbol)).collect()
     }
 
     /// Every archive to add.

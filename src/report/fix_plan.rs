@@ -46,25 +46,24 @@ pub fn write(
             writeln!(out, "not verified: {why}")?;
         }
     }
-    let plural = |n: usize| if n == 1 { "" } else { "s" };
-    let (archives, members) = (proposal.remedy.added().count(), proposal.members);
+    let libraries = proposal.remedy.libraries.len();
+    let archives = proposal.remedy.added().count() - libraries;
+    let members = proposal.members;
     let proven = found.iter().filter(|finding| finding.has_proven_fix()).count();
     let all = found.len();
     if proven > 0 && proven < all {
         writeln!(out, "verified: audited again with these fixes, no new undefined symbols")?;
-    } else if proven > 0 && archives == 0 && !proposal.remedy.patches.is_empty() {
+    } else if proven > 0 && archives + libraries == 0 && !proposal.remedy.patches.is_empty() {
         writeln!(out, "verified: audited again with the patched files, no new errors")?;
-    } else if proven > 0 && members == 0 && archives > 0 {
-        let noun = if archives == 1 { "library" } else { "libraries" };
-        writeln!(out, "verified: audited again with {archives} {noun}, no new undefined symbols")?;
     } else if proven > 0 {
-        writeln!(
-            out,
-            "verified: audited again with {archives} archive{} ({members} member{}), \
-             no new undefined symbols",
-            plural(archives),
-            plural(members)
-        )?;
+        let of_archives = (archives + members > 0 || libraries == 0).then(|| {
+            let members = count(members, "member", "members");
+            format!("{} ({members})", count(archives, "archive", "archives"))
+        });
+        let shared = (libraries > 0).then(|| count(libraries, "library", "libraries"));
+        let with: Vec<String> = of_archives.into_iter().chain(shared).collect();
+        let with = with.join(" and ");
+        writeln!(out, "verified: audited again with {with}, no new undefined symbols")?;
     }
     if all == 0 && report.complete && is_empty(report) {
         return nothing_audited(report, out);
@@ -231,6 +230,9 @@ fn links(proposal: &Proposal, out: &mut dyn Write) -> io::Result<()> {
     }
     for (archive, reason) in &change.unlisted {
         writeln!(out, "{} is needed, and {reason}", show_path(archive))?;
+    }
+    for library in remedy.libraries.keys() {
+        writeln!(out, "link with {}", show_path(library))?;
     }
     Ok(())
 }

@@ -1,9 +1,10 @@
 //! The library or archive that a fix chooses if several define a symbol. Each chosen file is linked,
 //! and `ldd -r` reads the result.
 
-use super::kit::{object, text, tool};
+use super::kit::{archive, object, text, tool};
 use super::libraries::{fixes, set};
 use crate::support::Lab;
+use std::ffi::OsStr;
 
 /// Links `NAME.o` as a library with a soname. `more` has further words of the command.
 fn library(lab: &Lab, path: &str, objects: &str, more: &str) {
@@ -45,4 +46,169 @@ fn runtimes_that_replace_functions_are_left_out() {
     tool(&lab, "cc -shared -o libuser.so user.o");
     assert_eq!(fixes(&lab, &args), (set(&["libasan.so.8"]), true));
     link_again(&lab, "user.o", &args);
+}
+
+/// Two libraries with the same names, and an object that lacks one.
+fn rivals() -> Lab {
+    let lab = Lab::new();
+    object(&lab, "user.o", "int readline_(void); int user(void) { return readline_(); }");
+    object(&lab, "edit.o", "int readline_(void) { return 1; }");
+    object(&lab, "line.o", "int readline_(void) { return 1 + 1; } int more(void) { return 3; }");
+    tool(&lab, "mkdir -p p/lib/own; cc -shared -o libuser.so user.o");
+    lab
+}
+
+const ARGS: [&str; 3] = ["libuser.so", "--lib-path", "p"];
+
+#[test]
+fn a_development_link_decides() {
+    let lab = rivals();
+    library(&lab, "p/lib/libedit.so.2", "edit.o", "");
+    library(&lab, "p/lib/libline.so.8", "line.o", "");
+    // Nothing decides.
+    assert_eq!(fixes(&lab, &ARGS), (set(&["libedit.so.2"]), false));
+    let said = text(&lab.linkaudit(&[&["fix"], &ARGS[..]].concat()).stdout);
+    let words = "not verified: libline.so.8 defines the same symbols: choose one library";
+    assert!(said.contains(words), "{said}");
+    tool(&lab, "ln -s libline.so.8 p/lib/libline.so");
+    assert_eq!(fixes(&lab, &ARGS), (set(&["libline.so.8"]), true));
+    link_again(&lab, "user.o", &ARGS);
+    // Two editions of one library.
+    tool(
+        &lab,
+        "rm p/lib/libline.so; cp p/lib/libedit.so.2 p/lib/own/libedit.so.2; rm p/lib/libline*",
+    );
+    assert_eq!(fixes(&lab, &ARGS), (set(&["libedit.so.2"]), true));
+}
+
+#[test]
+fn a_private_library_comes_last() {
+    let lab = rivals();
+    object(
+        &lab,
+        "user.o",
+        "int readline_(void), more(void); int user(void) { return readline_() + more(); }",
+    );
+    tool(&lab, "cc -shared -o libuser.so user.o; mv line.o both.o");
+    object(&lab, "more.o", "int more(void) { return 4; }");
+    library(&lab, "p/lib/own/libbin.so", "both.o", "");
+    library(&lab, "p/lib/libedit.so.2", "edit.o", "");
+    library(&lab, "p/lib/libmore.so.1", "more.o", "");
+    assert_eq!(fixes(&lab, &ARGS), (set(&["libedit.so.2", "libmore.so.1"]), true));
+    link_again(&lab, "user.o", &ARGS);
+}
+
+#[test]
+fn a_library_that_others_need_decides() {
+    let lab = rivals();
+    library(&lab, "p/lib/libedit.so.2", "edit.o", "");
+    library(&lab, "p/lib/libline.so.8", "line.o", "");
+    object(&lab, "other.o", "int more(void); int other(void) { return more(); }");
+    tool(&lab, "cc -shared -o libother.so other.o p/lib/libline.so.8 -Wl,-rpath,$PWD/p/lib");
+    let args = ["libuser.so", "libother.so", "--lib-path", "p"];
+    assert_eq!(fixes(&lab, &args), (set(&["libline.so.8"]), true));
+}
+
+#[test]
+fn the_library_with_fewer_needs_decides() {
+    let lab = rivals();
+    object(&lab, "base.o", "int base(void) { return 4; }");
+    object(&lab, "uses.o", "int base(void); int readline_(void) { return base(); }");
+    library(&lab, "p/lib/libbase.so.1", "base.o", "");
+    library(&lab, "p/lib/libedit.so.2", "uses.o", "p/lib/libbase.so.1 -Wl,-rpath,$PWD/p/lib");
+    library(&lab, "p/lib/libline.so.8", "line.o", "");
+    assert_eq!(fixes(&lab, &ARGS), (set(&["libline.so.8"]), true));
+    link_again(&lab, "user.o", &ARGS);
+}
+
+/// Tcl's stub library is also in the archive of Tcl.
+#[test]
+fn the_smallest_archive_decides() {
+    let lab = rivals();
+    archive(&lab, OsStr::new("p/lib/libtcl.a"), &["edit.o", "user.o"]);
+    archive(&lab, OsStr::new("p/lib/libtclstub.a"), &["edit.o"]);
+    assert_eq!(fixes(&lab, &ARGS), (set(&["libtclstub.a"]), true));
+    link_again(&lab, "user.o", &ARGS);
+}
+
+/// A library with the members of an archive of another project.
+#[test]
+fn an_archive_comes_before_a_library_that_has_its_members() {
+    let lab = rivals();
+    tool(&lab, "mv edit.o iberty.o");
+    object(&lab, "bfd.o", "int readline_(void); int bfd(void) { return readline_(); }");
+    library(&lab, "p/lib/libbfd.so", "bfd.o iberty.o", "");
+    archive(&lab, OsStr::new("p/lib/libbfd.a"), &["bfd.o"]);
+    archive(&lab, OsStr::new("p/lib/libiberty.a"), &["iberty.o"]);
+    assert_eq!(fixes(&lab, &ARGS), (set(&["libiberty.a"]), true));
+    link_again(&lab, "user.o", &ARGS);
+    // The symbol of the library's own archive.
+    object(&lab, "user.o", "int bfd(void); int user(void) { return bfd(); }");
+    tool(&lab, "cc -shared -o libuser.so user.o");
+    assert_eq!(fixes(&lab, &ARGS), (set(&["libbfd.so"]), true));
+}
+
+/// A module of Python has no soname, and refers to symbols of the interpreter.
+#[test]
+fn modules_and_plugins_are_left_out() {
+    let lab = rivals();
+    archive(&lab, OsStr::new("p/lib/libnpymath.a"), &["edit.o"]);
+    tool(&lab, "cc -shared -o p/lib/own/_tests.cpython-311-x86_64-linux-gnu.so edit.o");
+    assert_eq!(fixes(&lab, &ARGS), (set(&["libnpymath.a"]), true));
+    link_again(&lab, "user.o", &ARGS);
+    tool(&lab, "rm p/lib/own/*.so p/lib/*.a; mkdir -p p/lib/python3/dist-packages");
+    object(
+        &lab,
+        "py.o",
+        "int PyFloat_AsDouble(void); int readline_(void) { return PyFloat_AsDouble(); }",
+    );
+    library(&lab, "p/lib/python3/dist-packages/libpy.so", "py.o", "");
+    assert_eq!(fixes(&lab, &ARGS), (set(&["libpy.so"]), false));
+}
+
+/// An archive needs a library, of which an archive lies beside it too.
+#[test]
+fn a_library_comes_before_the_archives_of_an_archive() {
+    let lab = rivals();
+    object(&lab, "user.o", "int myz(void); int user(void) { return myz(); }");
+    object(
+        &lab,
+        "myz.o",
+        "int deflate_(void), inner(void); int myz(void) { return deflate_() + inner(); }",
+    );
+    object(&lab, "inner.o", "int inner(void) { return 1; }");
+    object(&lab, "z.o", "int deflate_(void) { return 2; } int inflate_(void) { return 3; }");
+    tool(&lab, "cc -shared -o libuser.so user.o; mkdir l");
+    archive(&lab, OsStr::new("p/lib/libmyz.a"), &["myz.o", "inner.o"]);
+    archive(&lab, OsStr::new("p/lib/libz.a"), &["z.o"]);
+    library(&lab, "p/lib/libz.so.1", "z.o", "");
+    tool(&lab, "ln -s libz.so.1 p/lib/libz.so");
+    assert_eq!(fixes(&lab, &ARGS), (set(&["libmyz.a", "libz.so.1"]), true));
+    link_again(&lab, "user.o", &ARGS);
+    // patchelf cannot add the archive.
+    let said = text(&lab.linkaudit(&[&["fix"], &ARGS[..]].concat()).stdout);
+    assert!(
+        said.contains("verified: audited again with 1 archive (2 members) and 1 library"),
+        "{said}"
+    );
+    assert!(!said.contains("patchelf"), "{said}");
+    tool(&lab, "rm p/lib/libz.a");
+    assert_eq!(fixes(&lab, &ARGS), (set(&["libmyz.a", "libz.so.1"]), true));
+    // A library with the code of the archive itself.
+    library(&lab, "p/lib/libz.so.1", "z.o inner.o", "");
+    archive(&lab, OsStr::new("p/lib/libz.a"), &["z.o"]);
+    assert_eq!(fixes(&lab, &ARGS), (set(&["libmyz.a", "libz.a"]), true));
+    link_again(&lab, "user.o", &ARGS);
+}
+
+/// Parts of the C and C++ libraries lie in a default directory, which is given.
+#[test]
+fn an_archive_gets_the_libraries_of_the_compiler() {
+    let lab = rivals();
+    object(&lab, "user.o", "double geo(double); double user(double x) { return geo(x); }");
+    object(&lab, "geo.o", "double cbrt(double); double geo(double x) { return cbrt(x); }");
+    tool(&lab, "cc -shared -o libuser.so user.o -lc; cp $(cc -print-file-name=libm.so.6) p/lib");
+    archive(&lab, OsStr::new("p/lib/libgeo.a"), &["geo.o"]);
+    assert_eq!(fixes(&lab, &ARGS), (set(&["libgeo.a", "libm.so.6"]), true));
+    link_again(&lab, "user.o", &ARGS);
 }

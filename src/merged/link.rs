@@ -1,0 +1,97 @@
+//! Links of audited files for `cover`: the file as a root, and its link by the rules of one linker.
+
+use crate::audit::{Audit, Libraries, link_references};
+use crate::cover::{
+    Coverage, CoverageQuestion, Link, LinkInput, LinkOutput, Linker, OutputKind, ReferringFile,
+    ShownReferrers, in_order,
+};
+use crate::format::archive::SymbolKind;
+use crate::format::elf::{Object, Role};
+use crate::id::{ArchiveId, FileId};
+use crate::tree::Tree;
+use std::sync::Arc;
+
+/// Repeats the link of `file` by the rules of one linker, with further archives before the shared
+/// libraries that it needs. The archives may define names for the file and for these libraries.
+/// `libraries` define the other names.
+pub fn link_again(
+    (audit, tree): (&Audit, &dyn Tree),
+    (file, needed, libraries): (FileId, &[FileId], &Libraries<'_>),
+    linker: Linker,
+    archives: &[LinkInput],
+) -> Coverage {
+    let Some(object) = audit.corpus.files[file].object() else { return Coverage::default() };
+    // The objects that the file was linked from had references without versions.
+    let symbols = link_references(object, false);
+    let first = (root(audit, (file, object), symbols), Some(object));
+    let inputs = needed.iter().filter_map(|library| {
+        Some((audit.cover_root(*library, true)?, audit.corpus.files[*library].object()))
+    });
+    let (roots, objects): (Vec<ReferringFile>, Vec<Option<&Object>>) =
+        std::iter::once(first).chain(inputs).unzip();
+    let added = archives.iter().filter_map(|input| match input {
+        LinkInput::Archive(archive) => Some(*archive),
+        _ => None,
+    });
+    let added: Vec<ArchiveId> = added.collect();
+    let inputs = std::iter::once(LinkInput::Root(0)).chain(archives.iter().cloned());
+    let inputs = inputs.chain((1..roots.len()).map(LinkInput::Root)).collect();
+    let link = Link { linker, inputs, ..Link::default() };
+    let question = CoverageQuestion {
+        library: &audit.library,
+        roots: &roots,
+        symbols: &[],
+        all_members: false,
+        archives: &added,
+        candidates: &[],
+        objects: &objects,
+        provided: &|name| libraries.define(name),
+        output: LinkOutput {
+            kind: output_kind(object),
+            linker: Some(linker),
+            ..LinkOutput::default()
+        },
+        gc_sections: false,
+        link: Some(&link),
+    };
+    let mut coverage = in_order(&question, &link);
+    // `refine` needs only the files of relocatable objects, and all roots are linked files.
+    let shown = ShownReferrers { names: 0, of_name: 1 };
+    audit.refine(tree, (&question, &[]), shown, &mut coverage);
+    coverage
+}
+
+/// The object as a root for `cover`: a linked file that refers to `symbols`.
+pub(super) fn root(
+    audit: &Audit,
+    (file, object): (FileId, &Object),
+    symbols: Vec<(Box<[u8]>, SymbolKind)>,
+) -> ReferringFile {
+    ReferringFile {
+        path: Arc::clone(&audit.corpus.files[file].path),
+        linked: true,
+        input: false,
+        lto: false,
+        opaque: None,
+        target: Some(object.header.target()),
+        symbols,
+        default_versions: Vec::new(),
+        hidden: Vec::new(),
+        unexported: Vec::new(),
+        beside_weak: Vec::new(),
+    }
+}
+
+/// `e_type` of shared objects and position-independent programs.
+const ET_DYN: u16 = 3;
+
+/// The kind of file that was linked.
+pub fn output_kind(object: &Object) -> OutputKind {
+    match object.role {
+        Role::Program if object.is_library() => OutputKind::Shared,
+        Role::Program if object.header.kind == ET_DYN => OutputKind::Pie,
+        Role::Program | Role::Static => OutputKind::Executable,
+        Role::Shared => OutputKind::Shared,
+        _ => OutputKind::Any,
+    }
+}
