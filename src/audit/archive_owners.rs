@@ -65,10 +65,8 @@ impl ArchiveOwners {
             return out;
         }
         let file_name = |path: &PathBuf| Box::from(last_part(path.as_os_str().as_bytes()));
-        let real: Vec<(&PathBuf, PathBuf)> = paths
-            .iter()
-            .map(|path| (path, tree.real_path(path).unwrap_or_else(|_| path.clone())))
-            .collect();
+        let real: Vec<(&PathBuf, PathBuf)> =
+            paths.iter().map(|path| (path, owned_path(tree, path))).collect();
         let mut wanted: FastSet<Box<[u8]>> = real.iter().map(|(_, real)| file_name(real)).collect();
         wanted.extend(names.iter().map(|name| Box::from(archive_name(name))));
         let owners = Owners::read(tree, wanted);
@@ -125,6 +123,15 @@ impl ArchiveOwners {
         let paths = self.by_name.get(name).into_iter().flatten();
         paths.filter_map(|path| self.by_path.get(path))
     }
+}
+
+/// The path that package files name: for the link of a shared library, the link itself, which its
+/// own package installs.
+fn owned_path(tree: &dyn Tree, path: &Path) -> PathBuf {
+    let is_link = path.as_os_str().as_bytes().ends_with(b".so");
+    let of_link = || Some(tree.real_path(path.parent()?).ok()?.join(path.file_name()?));
+    let real = if is_link { of_link() } else { tree.real_path(path).ok() };
+    real.unwrap_or_else(|| path.to_path_buf())
 }
 
 /// The file name of the archive `name`: `libfoo.a` for `foo` and for `libfoo.a`.
@@ -195,21 +202,24 @@ impl<'a> Beside<'a> {
         };
         let libs = package.libs.iter().filter_map(|flag| match &flag.kind {
             FlagKind::Lib(name) => {
-                let file = match name.strip_prefix(b":") {
-                    Some(file) => file.to_vec(),
-                    None => [b"lib", &**name, b".a"].concat(),
+                let files = match name.strip_prefix(b":") {
+                    Some(file) => vec![file.to_vec()],
+                    None => [b".a", &b".so"[..]].map(|end| [b"lib", &**name, end].concat()).into(),
                 };
-                Some(by_name.get(&*file).copied().filter(|_| is_found(&file)))
+                let files = files.iter().filter(|file| is_found(file));
+                Some(files.filter_map(|file| by_name.get(&**file).copied()).collect())
             }
             FlagKind::File(path) => {
                 let found = by_name.get(last_part(path)).copied();
-                Some(found.filter(|found| real(path).as_deref() == Some(*found)))
+                let is_it = |found: &&Path| real(path).as_deref() == Some(*found);
+                Some(found.filter(is_it).into_iter().collect())
             }
             _ => None,
         });
-        let libs: Vec<Option<&'a Path>> = libs.collect();
-        for (at, path) in libs.iter().enumerate() {
-            let Some(path) = path else { continue };
+        let libs: Vec<Vec<&'a Path>> = libs.collect();
+        let numbered = libs.iter().enumerate();
+        for (at, path) in numbered.flat_map(|(at, paths)| paths.iter().map(move |path| (at, path)))
+        {
             let new = ((at, libs.len()), name.to_owned());
             let known = self.pkg_config.entry(path).or_insert_with(|| new.clone());
             *known = std::cmp::min(known.clone(), new);

@@ -16,7 +16,7 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     out.bytes.extend(b"-Wl,--start-group");
     for archive in remedy.merged.iter().chain(remedy.added()) {
         out.bytes.push(b' ');
-        quote(archive.as_os_str().as_bytes(), &mut out.bytes);
+        quote(remedy.link_path(archive).as_os_str().as_bytes(), &mut out.bytes);
     }
     out.bytes.extend(b" -Wl,--end-group\n");
     out

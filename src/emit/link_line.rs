@@ -19,7 +19,7 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
             word(b"-Wl,--start-group");
         }
         for archive in circle {
-            word(archive.as_os_str().as_bytes());
+            word(emission.remedy.link_path(archive).as_os_str().as_bytes());
         }
         if is_group {
             word(b"-Wl,--end-group");

@@ -1,9 +1,10 @@
 //! `pkg-config`: the line `Libs.private` of a library's `.pc` file, in link order. pkg-config and
 //! pkgconf keep the order of the words and of linker options. The line has the merged archive only
 //! if an added archive refers to it. An archive beside a shared library of its name is written as
-//! `-l:FILE`, because linkers prefer the library.
+//! `-l:FILE`, because linkers prefer the library. A library is written as its development link.
 
 use super::{Emission, Emitted};
+use crate::fix::fix_plan::shared_name;
 use crate::format::deps_list::bare_name;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -24,10 +25,11 @@ fn word(text: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The option for an archive: `-lNAME` for `libNAME.a`, else `-l:FILE`. With `-lNAME`, linkers take
-/// `libNAME.so` from the same or an earlier directory.
+/// The option for a file: `-lNAME` for `libNAME.a` and `libNAME.so`, else `-l:FILE`. With `-lNAME`,
+/// linkers may take `libNAME.so` from the same or an earlier directory.
 fn option(file: &[u8], is_shadowed: bool) -> Vec<u8> {
-    match bare_name(file).filter(|_| !is_shadowed) {
+    let name = bare_name(file).or_else(|| shared_name(file));
+    match name.filter(|_| !is_shadowed) {
         Some(name) => [b"-l", name].concat(),
         None => [b"-l:", file].concat(),
     }
@@ -46,8 +48,9 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
             words.push(b"-Wl,--start-group".to_vec());
         }
         for archive in circle {
-            let dir = archive.parent().unwrap_or(Path::new("/"));
-            let file = archive.file_name().unwrap_or_default().as_bytes();
+            let link = remedy.link_path(archive);
+            let dir = link.parent().unwrap_or(Path::new("/"));
+            let file = link.file_name().unwrap_or_default().as_bytes();
             let is_shadowed = remedy.shadowed.contains(archive);
             let place = word(&[b"-L", dir.as_os_str().as_bytes()].concat());
             let (Some(place), Some(name)) = (place, word(&option(file, is_shadowed))) else {

@@ -43,7 +43,9 @@ pub fn attach(
         findings.iter().flat_map(|finding| &finding.evidence).filter_map(candidate).collect();
     let mut paths: BTreeSet<PathBuf> = order::set(found.into_iter().map(Path::to_path_buf));
     let added = proposal.iter().flat_map(|one| one.remedy.added());
-    paths.extend(added.filter(|path| is_archive(path)).cloned());
+    paths.extend(added.cloned());
+    // The development link belongs to the package that a build needs.
+    paths.extend(proposal.iter().flat_map(|one| one.remedy.libraries.values().cloned()));
     let names: BTreeSet<Vec<u8>> = findings.iter().flat_map(|f| missing(f)).collect();
     let owners = ArchiveOwners::find(tree, &paths, &names);
     let is_there = |path: &Path| tree.kind(path).is_ok();
@@ -59,8 +61,11 @@ pub fn attach(
         finding.evidence.extend(found.map(installed));
     }
     if let Some(proposal) = proposal {
-        let known = proposal.remedy.added().filter_map(|path| owners.of(path));
-        proposal.owners = known.map(|owner| (owner.path.to_path_buf(), owner.clone())).collect();
+        let owner = |path: &PathBuf| {
+            let owner = owners.of(proposal.remedy.link_path(path))?;
+            Some((path.clone(), owner.clone()))
+        };
+        proposal.owners = proposal.remedy.added().filter_map(owner).collect();
     }
 }
 

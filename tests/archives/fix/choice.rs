@@ -131,6 +131,25 @@ fn the_smallest_archive_decides() {
     link_again(&lab, "user.o", &ARGS);
 }
 
+/// The file of today's release is not the name that builds use.
+#[test]
+fn emitters_name_the_development_link() {
+    let lab = rivals();
+    tool(&lab, "cc -shared -Wl,-soname,libline.so.8 -o p/lib/libline.so.8.2 line.o");
+    tool(&lab, "cd p/lib; ln -s libline.so.8.2 libline.so.8");
+    let emit = |format: &str| {
+        text(&lab.linkaudit(&[&["fix"], &ARGS[..], &["--emit", format]].concat()).stdout)
+    };
+    let dir = lab.root().join("p/lib").display().to_string();
+    assert_eq!(emit("pkg-config"), format!("Libs.private: -L{dir} -l:libline.so.8.2\n"));
+    tool(&lab, "cd p/lib; ln -s libline.so.8 libline.so");
+    assert_eq!(emit("pkg-config"), format!("Libs.private: -L{dir} -lline\n"));
+    assert_eq!(emit("link-line"), format!("{dir}/libline.so\n"));
+    let line = emit("pkg-config").replace("Libs.private:", "");
+    tool(&lab, &format!("cc -shared -Wl,-z,defs -Wl,-rpath,p/lib -o new.so user.o {line}"));
+    assert!(lab.undefined("new.so").is_empty(), "{line}");
+}
+
 /// A library with the members of an archive of another project.
 #[test]
 fn an_archive_comes_before_a_library_that_has_its_members() {
