@@ -14,7 +14,30 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// Directories of builds and of individual users.
-const BUILD: [&str; 7] = ["/tmp", "/var/tmp", "/home", "/root", "/build", "/usr/src", "/nix/build"];
+const BUILD: [&str; 16] = [
+    "/tmp",
+    "/var/tmp",
+    "/home",
+    "/root",
+    // Debian's sbuild and Arch's makechrootpkg.
+    "/build",
+    // Fedora's mock and Void's xbps-src.
+    "/builddir",
+    "/usr/src",
+    "/nix/build",
+    // GitLab CI in containers.
+    "/builds",
+    // GitHub Actions: jobs in containers, and actions that are containers.
+    "/__w",
+    "/github/workspace",
+    // Jenkins: its packages, and its container.
+    "/var/lib/jenkins",
+    "/var/jenkins_home",
+    "/var/lib/buildkite-agent",
+    "/drone/src",
+    // Bitbucket Pipelines.
+    "/opt/atlassian/pipelines",
+];
 /// Other names of the current directory.
 const CURRENT: [&str; 2] = ["/proc/self/cwd", "/proc/thread-self/cwd"];
 /// Directories of installed packages. If the current directory is below one of them, it is not a

@@ -22,7 +22,10 @@ Reports entries of DT_RPATH and DT_RUNPATH that
 
 - are empty or relative, or begin with `/proc/self/cwd`: the loader resolves them against the current directory (musl
   skips empty entries)
-- lie below `/tmp`, `/var/tmp`, `/home`, `/root`, `/build`, `/usr/src` or `/nix/build`: build directories
+- lie below `/tmp`, `/var/tmp`, `/home`, `/root`, `/build`, `/builddir`, `/usr/src` or `/nix/build`: build directories
+- lie in a directory where a CI system builds: `/builds` (GitLab), `/__w` or `/github/workspace` (GitHub),
+  `/var/lib/jenkins` or `/var/jenkins_home`, `/var/lib/buildkite-agent`, `/drone/src`, `/opt/atlassian/pipelines`
+  (Bitbucket)
 - lie below the current directory and outside of the prefix: package builds run linkaudit in the build directory, so
   such an entry leads into the build
 - name a directory that every user may write to, or that every user can create or replace

@@ -114,6 +114,35 @@ fn what_is_found_there_is_named() {
     assert_eq!(found(&lab, &["p"]), [expected]);
 }
 
+/// Build roots of distributions and CI systems. A directory with a similar name is another one.
+#[test]
+fn build_roots_of_distributions_and_ci_systems() {
+    let lab = Lab::new();
+    let roots = [
+        "/__w",
+        "/builddir",
+        "/builds",
+        "/drone/src",
+        "/github/workspace",
+        "/opt/atlassian/pipelines",
+        "/var/jenkins_home",
+        "/var/lib/buildkite-agent",
+        "/var/lib/jenkins",
+    ];
+    app(&lab, &format!("{}/x/lib:/builddirs/lib", roots.join("/x/lib:")));
+    let dead = "dead-search-entry bin/app: DT_RUNPATH entry /builddirs/lib: no such directory";
+    let of_builds = roots.map(|root| {
+        format!(
+            "unsafe-search-entry bin/app: DT_RUNPATH entry {root}/x/lib: below {root}; \
+             no library is found there"
+        )
+    });
+    let expected: Vec<String> = [dead.to_owned()].into_iter().chain(of_builds).collect();
+    let mut said = found(&lab, &["p"]);
+    said.sort();
+    assert_eq!(said, expected);
+}
+
 #[test]
 fn entries_of_builds_and_of_the_prefix_itself() {
     let lab = Lab::new();
