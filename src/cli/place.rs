@@ -54,8 +54,8 @@ impl<'a> AuditedSystem<'a> {
         Ok(Self { here, root, stages, cwd, elsewhere })
     }
 
-    /// How outputs for other programs write paths: the base directory of relative paths, and the
-    /// sysroot.
+    /// How outputs for other programs write paths: the base directory of relative paths, the
+    /// sysroot, and the staging directories.
     pub(super) fn outputs(&self, shared: &SharedOptions) -> Result<Paths> {
         let base = match &shared.relative_to {
             Some(dir) => {
@@ -65,7 +65,8 @@ impl<'a> AuditedSystem<'a> {
             None => self.here.to_path_buf(),
         };
         let sysroot = self.root.as_ref().map(|(_, real)| real.clone());
-        Ok(Paths { base: Some(base), sysroot, ..Paths::default() })
+        let stages = self.stages.iter().map(|stage| stage.dir.clone()).collect();
+        Ok(Paths { base: Some(base), sysroot, stages, ..Paths::default() })
     }
 
     /// The file system that is audited, without stages.

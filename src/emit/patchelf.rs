@@ -4,6 +4,7 @@
 
 use super::{Emission, Emitted};
 use crate::fix::fix_plan::ElfPatch;
+use crate::report::Paths;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -11,8 +12,6 @@ const HEAD: &str = "\
 #!/bin/sh
 # Changes search paths and needed libraries. linkaudit verified that the loader then finds the missing
 # libraries, and still loads every needed file that it loaded before.
-# usage: sh SCRIPT [PREFIX]
-set -u
 ";
 
 /// Follows the prefix and the tools that the script needs.
@@ -128,13 +127,13 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
         emission.remedy.patches.iter().map(|patch| (in_stage(patch), patch)).collect();
     let Some(prefix) = common(&files) else { return out };
     out.bytes.extend(HEAD.as_bytes());
-    out.bytes.extend(b"prefix=${1-");
-    quote(prefix.as_os_str().as_bytes(), &mut out.bytes);
-    out.bytes.extend(b"}\ntools='patchelf sha256sum mktemp cmp");
+    argument(here(emission.paths, &prefix, &files).as_deref(), &mut out.bytes);
+    out.bytes.extend(b"tools='patchelf sha256sum mktemp cmp");
     if files.iter().any(|(_, patch)| patch.has_capabilities) {
         out.bytes.extend(b" getcap setcap");
     }
-    out.bytes.extend(b"'\n");
+    out.bytes.extend(b"'
+");
     out.bytes.extend(BODY.as_bytes());
     for (file, patch) in &files {
         let name = file.strip_prefix(&prefix).unwrap_or(file).as_os_str().as_bytes();
@@ -161,6 +160,26 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     }
     out.bytes.extend(b"exit $failed\n");
     out
+}
+
+/// Writes the line that reads the prefix from the argument. Its default is `here`: on another
+/// system, the same files may lie at their installed paths.
+fn argument(here: Option<&Path>, out: &mut Vec<u8>) {
+    let Some(here) = here else {
+        out.extend(b"# usage: sh SCRIPT PREFIX\nset -u\nprefix=${1?usage: sh SCRIPT PREFIX}\n");
+        return;
+    };
+    out.extend(b"# usage: sh SCRIPT [PREFIX], by default the audited one\nset -u\nprefix=${1-");
+    quote(here.as_os_str().as_bytes(), out);
+    out.extend(b"}\n");
+}
+
+/// The directory on this machine in which all files were audited. `None` if they lie in several
+/// stages, or in a stage and the system below it.
+fn here(paths: &Paths, prefix: &Path, files: &[(PathBuf, &ElfPatch)]) -> Option<PathBuf> {
+    let staged = files.first().is_some_and(|(_, patch)| patch.staged);
+    let is_mixed = files.iter().any(|(_, patch)| patch.staged != staged);
+    paths.directory(prefix, staged).filter(|_| !is_mixed)
 }
 
 /// Writes the shell function that changes a file.

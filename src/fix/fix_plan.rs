@@ -75,6 +75,8 @@ pub struct ElfPatch {
     pub file: PathBuf,
     /// Its prefix.
     pub prefix: PathBuf,
+    /// True for a file of a staging directory.
+    pub staged: bool,
     /// The whole search path after the change.
     pub path: Vec<u8>,
     /// The change of the search path.

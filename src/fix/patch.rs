@@ -21,7 +21,7 @@ use crate::order::Arrange as _;
 use crate::plan::Plan;
 use crate::resolve::{Closure, Edge};
 use crate::text::{show, show_path};
-use crate::tree::{Handle, Tree};
+use crate::tree::{FileOrigin, Handle, Tree};
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -402,6 +402,7 @@ pub(super) fn plan(audit: &Audit, tree: &dyn Tree, verified: &Verified) -> Vec<E
         })
     };
     let mut out: Vec<ElfPatch> = verified.iter().filter_map(of_file).collect();
+            staged: facts.origin == Some(FileOrigin::Stage),
     out.sort_by(|a, b| a.file.as_os_str().cmp(b.file.as_os_str()));
     out
 }

@@ -15,6 +15,8 @@ pub struct Paths {
     pub base: Option<PathBuf>,
     /// The sysroot of `--root`.
     pub sysroot: Option<PathBuf>,
+    /// The staging directories, with links resolved.
+    pub stages: Vec<PathBuf>,
     /// Staged files whose path below the staging directory differs from the installed path, by
     /// installed path.
     pub staged: FastMap<PathBuf, PathBuf>,
@@ -27,6 +29,20 @@ impl Paths {
             Some(root) => root.join(path.strip_prefix("/").unwrap_or(path)),
             None => path.to_path_buf(),
         }
+    }
+
+    /// The path on this machine of a directory with audited files. `staged` is true for a directory
+    /// of a stage, by its path below the staging directory. `None` if there are several stages: they
+    /// share directories.
+    pub(crate) fn directory(&self, path: &Path, staged: bool) -> Option<PathBuf> {
+        let below = path.strip_prefix("/").unwrap_or(path);
+        let here = match &self.stages[..] {
+            _ if !staged => self.here(path),
+            [stage] => stage.join(below),
+            _ => return None,
+        };
+        // Without the slash that `join` adds for the top directory.
+        Some(here.components().collect())
     }
 
     /// The path of a staged file below its staging directory, with a slash in front. Any other path

@@ -24,6 +24,7 @@ mod proofs;
 mod random;
 mod search_paths;
 mod targets;
+mod variants;
 
 use kit::{PLACES, archive, fix, text, three, tool};
 use std::collections::BTreeSet;

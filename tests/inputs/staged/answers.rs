@@ -201,7 +201,13 @@ fn repairs_name_files_of_the_stage() {
     );
     let fix = run(&["fix", "-o", "patchelf=fix.sh"]);
     assert!(fix.contains("patchelf --set-rpath '$ORIGIN/private' lib/librender.so.1\n"), "{fix}");
-    let patched = lab.sh("cd c && sh fix.sh stage0");
+    // Without an argument, the script changes the audited files.
+    let script = std::fs::read_to_string(lab.path("c/fix.sh")).expect("a script");
+    let stage = lab.path("c/stage0").canonicalize().expect("a directory");
+    assert!(script.contains(&format!("\nprefix=${{1-'{}'}}\n", stage.display())), "{script}");
+    let copy = lab.sh("cd c && cp -a stage0 copy && sh fix.sh copy");
+    assert_eq!(String::from_utf8_lossy(&copy.stdout), "changed: lib/librender.so.1\n");
+    let patched = lab.sh("cd / && sh \"$OLDPWD/c/fix.sh\"");
     let said = String::from_utf8_lossy(&patched.stdout);
     assert_eq!(said, "changed: lib/librender.so.1\n");
     assert_eq!(run(&["check", "-A", "search-path"]).matches("missing-library").count(), 0);

@@ -1,0 +1,55 @@
+//! Search paths that need another change than a new entry in the DT_RUNPATH of the file: inherited
+//! DT_RPATHs, files for another machine, and libraries in build directories. Also the default
+//! prefix of the script, and commands about odd file names. The real loader runs the programs.
+
+use super::kit::{text, tool};
+use crate::support::{Lab, has, skip};
+use serde_json::Value;
+
+const MAIN: &str = "int f(void); int main(void) { return f() - 1; }";
+
+/// Runs `fix`, which writes the script `fix.sh` in the laboratory. Returns the fixes of a rule.
+fn fixes(lab: &Lab, rule: &str, args: &[&str]) -> Vec<Value> {
+    let all = [&["fix"], args, &["--isolated", "-o", "patchelf=fix.sh", "--format", "json"]];
+    let run = lab.linkaudit(&all.concat());
+    let report: Value = serde_json::from_slice(&run.stdout).expect("JSON");
+    let findings = report["findings"].as_array().expect("findings").iter();
+    let of_rule: Vec<&Value> = findings.filter(|finding| finding["rule"] == rule).collect();
+    let [finding] = of_rule[..] else { panic!("{report:#}") };
+    finding["fix"].as_array().expect("fixes").clone()
+}
+
+/// Kind, entry and result of each fix.
+fn words(fixes: &[Value]) -> Vec<(&str, &str, bool)> {
+    let fixes = fixes.iter();
+    fixes.map(|fix| (word(fix, "intent"), word(fix, "entry"), fix["proven"] == true)).collect()
+}
+
+fn word<'f>(fix: &'f Value, key: &str) -> &'f str {
+    fix[key].as_str().unwrap_or_default()
+}
+
+/// Without an argument, the script changes the files that were audited, and no installed ones.
+#[test]
+fn the_default_prefix_is_the_audited_one() {
+    let lab = Lab::new();
+    lab.so("r/opt/x/lib/libf.so", "int f(void) { return 1; }", &["-Wl,-soname,libf.so"]);
+    lab.exe("r/opt/x/bin/app", MAIN, &["r/opt/x/lib/libf.so"]);
+    tool(&lab, "mkdir -p r/lib64 r/lib empty; cp -L /lib64/ld-linux-x86-64.so.2 r/lib64 || true");
+    tool(&lab, "cp -L \"$(cc -print-file-name=libc.so.6)\" r/lib; mkdir s; cp -a r/opt s");
+    let root = lab.root().display().to_string();
+    let default = |place: &str| format!("\nprefix=${{1-'{root}/{place}'}}\n");
+    for (args, line) in [
+        (&["r/opt/x"][..], default("r/opt/x")),
+        (&["--root", "r", "r/opt/x"], default("r/opt/x")),
+        (&["--root", "r", "/opt/x"], default("r/opt/x")),
+        (&["--staged", "s"], default("s")),
+        (&["--root", "r", "--staged", "s", "s/opt/x"], default("s")),
+        // Stages share directories, so one directory cannot be the default.
+        (&["--staged", "s", "--staged", "empty"], "\nprefix=${1?usage: sh SCRIPT PREFIX}\n".into()),
+    ] {
+        let emitted = lab.linkaudit(&[&["fix", "--isolated", "--emit", "patchelf"], args].concat());
+        let script = text(&emitted.stdout);
+        assert!(script.contains(&line), "{args:?}: {script}{}", text(&emitted.stderr));
+    }
+}
