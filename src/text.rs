@@ -243,13 +243,38 @@ impl Formatter for Plain {
     }
 }
 
-/// `text` for a POSIX shell, quoted if necessary.
-pub fn shell(text: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./+=:,@%".contains(&b);
-    if !text.is_empty() && text.bytes().all(plain) && !text.starts_with('-') {
-        return text.to_owned();
+/// `word` for a POSIX shell, quoted if necessary. A word that [`show`] would change is in
+/// dollar-single-quotes, with its bytes in octal (POSIX.1-2024, 2.2.4; older shells than bash, zsh
+/// and ksh lack them).
+pub fn shell(word: &[u8]) -> String {
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"-_./+=:,@%".contains(b);
+    let text = show(word);
+    if text.as_bytes() != word {
+        return dollar_quoted(word);
+    }
+    if !word.is_empty() && word.iter().all(plain) && !word.starts_with(b"-") {
+        return text;
     }
     format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// A path for a POSIX shell, see [`shell`].
+pub fn shell_path(path: &Path) -> String {
+    shell(path.as_os_str().as_bytes())
+}
+
+/// A word in dollar-single-quotes. An octal number of three digits ends before a digit that follows.
+fn dollar_quoted(word: &[u8]) -> String {
+    let mut out = "$'".to_owned();
+    for byte in word {
+        match byte {
+            b'\'' | b'\\' => out.extend(['\\', char::from(*byte)]),
+            b' '..=b'~' => out.push(char::from(*byte)),
+            byte => drop(write!(out, "\\{byte:03o}")),
+        }
+    }
+    out.push('\'');
+    out
 }
 
 /// The name in `known` that is most similar to the typed text, if one is similar enough.
@@ -335,8 +360,16 @@ mod tests {
 
     #[test]
     fn quoting() {
-        assert_eq!(shell("lib/a.so"), "lib/a.so");
-        assert_eq!(shell("it's $(x)"), "'it'\\''s $(x)'");
-        assert_eq!(shell("-rf"), "'-rf'");
+        assert_eq!(shell(b"lib/a.so"), "lib/a.so");
+        assert_eq!(shell(b"it's $(x)"), "'it'\\''s $(x)'");
+        assert_eq!(shell(b"-rf"), "'-rf'");
+        assert_eq!(shell("é".as_bytes()), "'é'");
+    }
+
+    #[test]
+    fn quoting_of_bytes_that_cannot_be_shown() {
+        assert_eq!(shell(b"a\nb"), "$'a\\012b'");
+        assert_eq!(shell(b"it's\\1\x01\x31 \xff7"), "$'it\\'s\\\\1\\0011 \\3777'");
+        assert_eq!(shell("x\u{202e}y".as_bytes()), "$'x\\342\\200\\256y'");
     }
 }

@@ -4,7 +4,7 @@
 use super::exit::Exit;
 use super::{Cli, Command, Sandbox, SharedOptions, check, fix, lists, out};
 use crate::demo::{DemoFile, LINKED, build, sources};
-use crate::text::{shell, show_path};
+use crate::text::{shell_path, show_path};
 use anyhow::{Context as _, Result, bail};
 use clap::Parser as _;
 use std::ffi::OsString;
@@ -82,7 +82,7 @@ fn say(text: &str) -> Result<()> {
 fn typed(shared: &SharedOptions, words: &[&Path]) -> Result<Exit> {
     let word = |word: &&Path| match show_path(word) {
         option if option.starts_with('-') => option,
-        word => shell(&word),
+        _ => shell_path(word),
     };
     let shown: Vec<String> = words.iter().map(word).collect();
     say(&format!("$ linkaudit {}", shown.join(" ")))?;

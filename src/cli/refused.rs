@@ -4,7 +4,7 @@
 
 use crate::audit::cmake_package_name;
 use crate::sniff::{BITCODE, Class, Classes, is_debian_package};
-use crate::text::{shell, show_path};
+use crate::text::{shell_path, show_path};
 use crate::tree::{EntryType, Tree};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -110,7 +110,7 @@ fn head(tree: &dyn Tree, path: &Path) -> Option<Vec<u8>> {
 }
 
 fn message(typed: &Path, kind: &str, help: Help) -> String {
-    let (shown, word) = (show_path(typed), shell(&show_path(typed)));
+    let (shown, word) = (show_path(typed), shell_path(typed));
     match help {
         Help::Unpack(command) => format!("{shown}: {kind}\nhelp: unpack it: {command} {word}"),
         Help::Before(command, word_behind) => {

@@ -149,7 +149,7 @@ fn changes(
         for (options, values) in patch.calls() {
             write!(out, "patchelf {options} ")?;
             for value in values {
-                write!(out, "{} ", shell(&show(value)))?;
+                write!(out, "{} ", shell(value))?;
             }
             writeln!(out, "{file}")?;
         }

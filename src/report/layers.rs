@@ -4,7 +4,7 @@
 use super::Style;
 use super::layout::{count, wrap};
 use super::model::{Layers, LikeStage, Report};
-use crate::text::{shell, show_path};
+use crate::text::{shell_path, show_path};
 use std::io::{self, Write};
 
 /// Writes the lines about staging directories.
@@ -39,7 +39,7 @@ fn like_stage(like: &LikeStage, style: Style, out: &mut dyn Write) -> io::Result
          installed: linkaudit --staged {}",
         show_path(&like.loaded),
         show_path(&like.held),
-        shell(&directory)
+        shell_path(&like.directory)
     );
     let mut lines = wrap(&text, style.columns(), 6, 6).into_iter();
     let word = style.paint("1;36", "help:");

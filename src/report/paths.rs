@@ -3,7 +3,7 @@
 
 use super::model::Report;
 use crate::id::FastMap;
-use crate::text::{shell, show_path};
+use crate::text::shell_path;
 use percent::encoded;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -61,7 +61,7 @@ impl Paths {
             }
             _ => self.here(path),
         };
-        shell(&show_path(&path))
+        shell_path(&path)
     }
 
     /// The path of a file relative to `base`. For a file that is not below `base`, the full path on

@@ -56,7 +56,9 @@ pub(super) fn write(
 /// Writes the next command to type, after everything else.
 pub(super) fn next(entries: &Entries<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     match entries.all.first().filter(|_| style.next_step && !style.quiet) {
-        Some(first) => writeln!(out, "next: linkaudit explain {}", shell(&first.cause.rule)),
+        Some(first) => {
+            writeln!(out, "next: linkaudit explain {}", shell(first.cause.rule.as_bytes()))
+        }
         None => Ok(()),
     }
 }
@@ -252,8 +254,8 @@ fn inferred(hosts: &[&Assumption], style: Style, out: &mut dyn Write) -> io::Res
     writeln!(out, "{text}")?;
     for host in hosts {
         for plugin in &host.plugins {
-            let host = shell(&of(host));
-            writeln!(out, "    --host {host}={}", shell(&show(&plugin.pattern)))?;
+            let host = shell(of(host).as_bytes());
+            writeln!(out, "    --host {host}={}", shell(&plugin.pattern))?;
         }
     }
     Ok(())

@@ -264,8 +264,7 @@ fn fits(object: &Object, target: Target) -> bool {
 /// `bytes` as a word of a shell command, quoted if necessary; `None` if they contain characters
 /// that [`show`] escapes.
 pub(crate) fn typeable(bytes: &[u8]) -> Option<String> {
-    let text = show(bytes);
-    (text.as_bytes() == bytes).then(|| shell(&text))
+    (show(bytes).as_bytes() == bytes).then(|| shell(bytes))
 }
 
 /// One path that the loader tried, as evidence.

@@ -9,7 +9,7 @@ use crate::report::entry::ReportEntry;
 use crate::report::layout::{LabelledLines, name, some};
 use crate::report::model::{CauseKind, ReportFinding};
 use crate::report::referring::ReferringMembers;
-use crate::text::{shell, show, show_path};
+use crate::text::{shell, shell_path, show, show_path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -86,7 +86,7 @@ impl Sheet<'_> {
             let target = candidate.file_name().map_or(candidate, Path::new);
             let link =
                 self.paths.in_stage(candidate).with_file_name(base.unwrap_or(Path::new(&library)));
-            let (target, link) = (shell(&show_path(target)), self.word(&link));
+            let (target, link) = (shell_path(target), self.word(&link));
             let text = self.in_stage("give the candidate the needed name");
             return page.help(&text, Some(&format!("ln -s {target} {link}")));
         }
@@ -193,12 +193,13 @@ impl Sheet<'_> {
     fn restore(&self, entry: &ReportEntry<'_>) -> Option<(String, Option<String>)> {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
         let removed = candidates.into_iter().find(|e| e.how.as_deref() == Some(REMOVED))?;
-        let package = show(removed.package.as_deref()?.as_bytes());
+        let raw = removed.package.as_deref()?.as_bytes();
+        let package = show(raw);
         Some(if let Some(sysroot) = &self.paths.sysroot {
             let sysroot = name(&show_path(sysroot));
             (format!("install the package {} again in {sysroot}", name(&package)), None)
         } else {
-            let command = format!("apt-get install --reinstall {}", shell(&package));
+            let command = format!("apt-get install --reinstall {}", shell(raw));
             ("install the package again".to_owned(), Some(command))
         })
     }
@@ -225,10 +226,9 @@ impl Sheet<'_> {
         if system.len() == 1 && page.style.verbose {
             directories.extend(system);
         }
-        let quoted = |path: &Path| shell(&show_path(path));
-        let mut command = format!("linkaudit fix {}", quoted(&first.full_path()));
+        let mut command = format!("linkaudit fix {}", shell_path(&first.full_path()));
         if let Some(sysroot) = &self.paths.sysroot {
-            command.extend([" --root ", &quoted(sysroot)]);
+            command.extend([" --root ", &shell_path(sysroot)]);
         }
         if self.report.layers.is_some() {
             command.push_str(" --staged DIR");
@@ -237,9 +237,9 @@ impl Sheet<'_> {
             command.push_str(" --lib-path DIR");
         }
         for directory in directories.iter().take(MOST_DIRECTORIES) {
-            command.extend([" --lib-path ", &quoted(directory)]);
+            command.extend([" --lib-path ", &shell_path(directory)]);
         }
-        command.extend([" --deps-list ", &quoted(list), " --emit cmake-deps"]);
+        command.extend([" --deps-list ", &shell_path(list), " --emit cmake-deps"]);
         page.help("regenerate the list", Some(&command))
     }
 
@@ -329,7 +329,7 @@ impl Sheet<'_> {
         }
         let them = if entry.files().len() == 1 { "it" } else { "them" };
         let option = match self.only_program(entry) {
-            Some(path) => name(&format!("--host {}", shell(&show_path(path)))),
+            Some(path) => name(&format!("--host {}", shell_path(path))),
             None => name("--host PROGRAM"),
         };
         page.help(&format!("{text}, or name the program that loads {them}: {option}"), None)

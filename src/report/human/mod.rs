@@ -17,7 +17,7 @@ use super::model::{CauseKind, Report, ReportFinding};
 use super::{Paths, Rendering, Style, summary};
 use crate::catalogue::Level;
 use crate::finding::{EvidenceKind, LARGEST};
-use crate::text::{shell, show_path};
+use crate::text::{shell_path, show_path};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -198,7 +198,7 @@ impl Sheet<'_> {
     /// The command that shows a finding, with paths of this machine.
     fn witness(&self, finding: &ReportFinding, command: &str) -> String {
         let path = finding.full_path();
-        let own = format!(" {}", shell(&show_path(&path)));
+        let own = format!(" {}", shell_path(&path));
         if command.contains(&own) {
             return command.replacen(&own, &format!(" {}", self.word(&path)), 1);
         }

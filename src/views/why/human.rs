@@ -203,7 +203,7 @@ impl WhyPage<'_> {
             let mut glued: Vec<String> = names.iter().map(|name| glued(name)).collect();
             glued.extend((more > 0).then(|| format!("and {more} more")));
             self.text(&format!("{label}: {}", glued.join(", ")))?;
-            let first = crate::text::shell(first);
+            let first = crate::text::shell(first.as_bytes());
             writeln!(self.out, "next: linkaudit why {first} {}", typed_input(subject))?;
         }
         Ok(())

@@ -53,3 +53,29 @@ fn the_default_prefix_is_the_audited_one() {
         assert!(script.contains(&line), "{args:?}: {script}{}", text(&emitted.stderr));
     }
 }
+
+/// A user pastes the commands of `check` and `fix` into a shell.
+#[test]
+fn commands_about_odd_names() {
+    if !has("patchelf") || !has("bash") {
+        return skip("commands_about_odd_names", "patchelf or bash is not installed");
+    }
+    for name in ["a\nb", "it's\n1", "a b", "x\u{202e}y", "-a\u{1b}[1m"] {
+        let lab = Lab::new();
+        lab.so("tree/lib/libf.so", "int f(void) { return 1; }", &["-Wl,-soname,libf.so"]);
+        lab.exe("tree/bin/app", MAIN, &["tree/lib/libf.so"]);
+        let program = lab.path("tree/bin").join(name);
+        std::fs::rename(lab.path("tree/bin/app"), &program).expect("a name");
+        tool(&lab, "cp -a tree saved");
+        for command in ["check", "fix"] {
+            let said = text(&lab.linkaudit(&[command, "tree", "--isolated"]).stdout);
+            let line = said.lines().map(str::trim).find(|line| line.starts_with("patchelf "));
+            let line = line.unwrap_or_else(|| panic!("{command}: {said}"));
+            let run = std::process::Command::new("bash").args(["-ec", line]).status();
+            assert!(run.expect("bash runs").success(), "{line}");
+            let app = std::process::Command::new(&program).status().expect("the program runs");
+            assert!(app.success(), "{line}");
+            tool(&lab, "rm -r tree; cp -a saved tree");
+        }
+    }
+}
