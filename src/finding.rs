@@ -244,6 +244,8 @@ pub struct Fix {
     pub entry: Option<Vec<u8>>,
     /// A file of the same name that exists elsewhere, for `InstallFile`.
     pub from: Option<Arc<Path>>,
+    /// The file to change, if it is another one than the subject of the finding.
+    pub file: Option<Arc<Path>>,
     /// Its verification.
     pub proof: Proof,
 }
@@ -251,7 +253,7 @@ pub struct Fix {
 impl Fix {
     /// A fix that has only an entry.
     pub fn new(intent: FixKind, entry: Option<Vec<u8>>, proof: Proof) -> Self {
-        Self { intent, list: None, set: None, entry, from: None, proof }
+        Self { intent, list: None, set: None, entry, from: None, file: None, proof }
     }
 
     /// True if it was verified.
@@ -277,6 +279,8 @@ struct FixData {
     entry: Option<Vec<u8>>,
     #[serde(default, with = "raw_option")]
     from: Option<Arc<Path>>,
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "raw_option")]
+    file: Option<Arc<Path>>,
     level: Cow<'static, str>,
     proven: bool,
     unknown: Option<Arc<str>>,
@@ -285,21 +289,21 @@ struct FixData {
 impl From<Fix> for FixData {
     fn from(fix: Fix) -> Self {
         let (level, proven) = (fix.level().into(), fix.is_proven());
-        let Fix { intent, list, set, entry, from, proof } = fix;
+        let Fix { intent, list, set, entry, from, file, proof } = fix;
         let unknown = match proof {
             Proof::Proven(_) => None,
             Proof::Unknown(what) => Some(what),
         };
-        Self { intent, list, set, entry, from, level, proven, unknown }
+        Self { intent, list, set, entry, from, file, level, proven, unknown }
     }
 }
 
 impl From<FixData> for Fix {
     fn from(data: FixData) -> Self {
-        let FixData { intent, list, set, entry, from, proven, unknown, .. } = data;
+        let FixData { intent, list, set, entry, from, file, proven, unknown, .. } = data;
         let said = unknown.unwrap_or_default();
         let proof = if proven { Proof::Proven(said) } else { Proof::Unknown(said) };
-        Self { intent, list, set, entry, from, proof }
+        Self { intent, list, set, entry, from, file, proof }
     }
 }
 

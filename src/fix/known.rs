@@ -34,6 +34,7 @@ fn suggestion(provider: &ProviderEntry, symbol: &[u8]) -> Option<Fix> {
         set: None,
         entry: Some(archive.into_bytes()),
         from: None,
+        file: None,
         proof: Proof::Unknown(format!("no candidate archive; named by {source}").into()),
     })
 }

@@ -281,6 +281,7 @@ impl Context<'_> {
                 set: place.sets.first().map(|set| list.sets()[*set].name.clone()),
                 entry: Some(place.name.clone().unwrap_or_else(path)),
                 from: None,
+                file: None,
                 proof,
             },
             None => self.link(archive, &proof),

@@ -1,7 +1,14 @@
 //! Entries of search paths with which the loader finds missing libraries of the same prefix.
 //! `patch` verifies the entries. `propose` calls this module.
+//!
+//! An entry is tried in up to three places, the smallest change first:
+//! 1. In the search path of the object that needs the library. If the object has none, a new
+//!    DT_RUNPATH serves this object alone, but turns off every DT_RPATH that it inherits.
+//! 2. In a new DT_RPATH of the object: it keeps inherited ones, and is searched before them, for all
+//!    libraries that the object loads too.
+//! 3. At the end of the DT_RPATH of each program: it is searched last, but changes other files.
 
-use super::patch::{Patch, Patcher, Step, Verified};
+use super::patch::{Patch, Patcher, PathTag, Step, Verified};
 use crate::audit::{Audit, LoadError};
 use crate::bind::lookup::definition;
 use crate::finding::{EvidenceKind, Finding, Findings, Fix, FixKind, Proof};
@@ -17,12 +24,34 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Upper bound for the directories that are tried for one library.
 const MOST: usize = 4;
 
-/// For each missing library of one file, the entries that would find it, the best first.
-type Ways = BTreeMap<Vec<u8>, Vec<Vec<u8>>>;
+/// The verification, in words.
+const SAID: &str = "resolved and bound again with the new search paths";
+/// The rules about needs without a file that the loader accepts.
+const RULES: [&str; 1] = ["missing-library"];
+
+/// The ways to find a missing library of one file, the best first.
+#[derive(Default)]
+struct Ways {
+    /// Entries for the file that needs the library.
+    entries: Vec<Vec<u8>>,
+    /// The directories of the candidates.
+    directories: Vec<PathBuf>,
+}
+
+/// A verified or refused entry for one missing library.
+struct Tried {
+    entry: Option<Vec<u8>>,
+    /// True for a new DT_RPATH.
+    is_rpath: bool,
+    /// The programs that get the entry instead of the object.
+    programs: Vec<(FileId, Vec<u8>)>,
+    proof: Proof,
+}
 
 /// Attaches fixes to findings, and adds the verified changes to `verified`.
 pub(super) fn attach(
@@ -32,42 +61,110 @@ pub(super) fn attach(
     findings: &mut Findings,
     verified: Verified,
 ) -> Verified {
-    let wanted = wanted(audit, tree, findings).into_iter();
-    let wanted = wanted.flat_map(|(file, ways)| ways.into_iter().map(move |way| (file, way)));
-    let (mut steps, mut names) = (Vec::new(), Vec::new());
-    for (file, (name, ways)) in wanted {
-        let patch = |way: Vec<u8>| Patch {
-            entries: [(name.clone(), way)].into_iter().collect(),
-            ..Patch::default()
-        };
-        let cures = vec![LoadError::new(file, "missing", &name, None)];
-        steps.push(Step { file, ways: ways.into_iter().map(patch).collect(), cures });
-        names.push(name);
-    }
-    let (settled, verified) = Patcher::new(audit, plan, tree, verified).run(&steps);
-    for ((step, name), settled) in steps.iter().zip(&names).zip(settled) {
-        let (patch, proof) = match settled {
+    let wanted = wanted(audit, tree, findings);
+    let steps: Vec<Step> = wanted.iter().map(|(place, ways)| step(audit, place, ways)).collect();
+    let (settled, mut verified) = Patcher::new(audit, plan, tree, verified).run(&steps);
+    for ((place, ways), settled) in wanted.iter().zip(settled) {
+        let (file, name) = place;
+        let tried = match settled {
             Ok(patch) => {
-                let said = "resolved and bound again with the new search paths";
-                (patch, Proof::Proven(said.into()))
+                let is_rpath = patch.tag == Some(PathTag::Rpath);
+                let entry = patch.entries.get(name).cloned();
+                Tried { entry, is_rpath, programs: Vec::new(), proof: Proof::Proven(SAID.into()) }
             }
             Err(why) => {
-                let first = step.ways.first().cloned().unwrap_or_default();
-                (first, Proof::Unknown(why.into()))
+                let programs = in_programs((&mut *audit, plan, tree), place, ways, &mut verified);
+                let entry = ways.entries.first().cloned();
+                let proof = match &programs[..] {
+                    [] => Proof::Unknown(why.into()),
+                    _ => Proof::Proven(SAID.into()),
+                };
+                Tried { entry, is_rpath: false, programs, proof }
             }
         };
-        note(audit, (step.file, name), patch.entries.get(name), &proof, findings);
+        note(audit, (*file, name), &tried, findings);
     }
     verified
+}
+
+/// The step that adds an entry to the file itself: as DT_RUNPATH or with the tag that the file has,
+/// then as a new DT_RPATH if the file has no search path and may inherit one.
+fn step(audit: &Audit, (file, name): &(FileId, Vec<u8>), ways: &Ways) -> Step {
+    let object = audit.corpus.files[*file].object();
+    let has_path = object.and_then(Object::search_path).is_some_and(|path| !path.is_empty());
+    let inherits = !has_path && programs(audit, *file, name).next().is_some();
+    let tags = [None, Some(PathTag::Rpath)].into_iter().take(1 + usize::from(inherits));
+    let patch = |tag, entry: &Vec<u8>| Patch {
+        entries: [(name.clone(), entry.clone())].into_iter().collect(),
+        tag,
+        ..Patch::default()
+    };
+    let all = tags.flat_map(|tag| ways.entries.iter().map(move |entry| patch(tag, entry)));
+    let cures = vec![LoadError::new(*file, "missing", name, None)];
+    Step { file: *file, ways: all.collect(), cures }
+}
+
+/// The entry points with a DT_RPATH under which a library of `file` is missing.
+fn programs<'a>(
+    audit: &'a Audit,
+    file: FileId,
+    name: &'a [u8],
+) -> impl Iterator<Item = FileId> + 'a {
+    let missing = audit.diagnosis.missing.iter();
+    let missing = missing.filter(move |one| one.file == file && one.name == name);
+    let roots = missing.flat_map(|one| &one.roots).map(|root| &audit.closures.roots[*root].root);
+    let roots = roots.filter(move |root| root.host.is_none() && root.file != file);
+    roots.map(|root| root.file).filter(|file| {
+        let object = audit.corpus.files[*file].object();
+        object.is_some_and(|object| object.rpath.is_some() && object.runpath.is_none())
+    })
+}
+
+/// Adds an entry to the DT_RPATH of each program under which the library is missing. Returns the
+/// programs with their entries if the library is then found under all of them, else nothing.
+fn in_programs(
+    (audit, plan, tree): (&mut Audit, &Plan, &dyn Tree),
+    (file, name): &(FileId, Vec<u8>),
+    ways: &Ways,
+    verified: &mut Verified,
+) -> Vec<(FileId, Vec<u8>)> {
+    let missing = audit.diagnosis.missing.iter();
+    let missing = missing.filter(|one| one.file == *file && one.name == *name);
+    let roots = missing.map(|one| one.roots.len()).sum::<usize>();
+    let programs: Vec<FileId> = programs(audit, *file, name).collect();
+    if programs.len() != roots || programs.len() > MOST {
+        return Vec::new();
+    }
+    let patch = |program: FileId, directory: &PathBuf| {
+        let entry = search_entry(&audit.corpus.files[program].path, directory)?;
+        let entry = entry.into_os_string().into_vec();
+        let entries = [(name.clone(), entry)].into_iter().collect();
+        Some(Patch { entries, ..Patch::default() })
+    };
+    let step = |program: &FileId| Step {
+        file: *program,
+        ways: ways.directories.iter().filter_map(|dir| patch(*program, dir)).collect(),
+        cures: vec![LoadError::new(*file, "missing", name, None)],
+    };
+    let steps: Vec<Step> = programs.iter().map(step).collect();
+    let (settled, all) = Patcher::new(audit, plan, tree, verified.clone()).run(&steps);
+    let entry = |settled: Result<Patch, String>| settled.ok()?.entries.remove(name);
+    let entries: Option<Vec<Vec<u8>>> = settled.into_iter().map(entry).collect();
+    let Some(entries) = entries else { return Vec::new() };
+    *verified = all;
+    programs.into_iter().zip(entries).collect()
 }
 
 /// For each file and needed name, the entries that would find a candidate of the same prefix.
 /// Entries for candidates that define more of the undefined symbols that the library should define
 /// come first, then entries by the place of the file, then shorter entries.
-fn wanted(audit: &Audit, tree: &dyn Tree, findings: &Findings) -> BTreeMap<FileId, Ways> {
-    let mut out: BTreeMap<FileId, Ways> = BTreeMap::new();
+fn wanted(
+    audit: &Audit,
+    tree: &dyn Tree,
+    findings: &Findings) -> BTreeMap<(FileId, Vec<u8>), Ways> {
+    let mut out = BTreeMap::new();
     let opened = opened(audit, findings);
-    for finding in findings.iter().filter(|finding| finding.rule == *"missing-library") {
+    for finding in findings.iter().filter(|finding| is_missing(finding)) {
         let (path, library) = (finding.full_path(), finding.library.as_deref());
         let (Some(file), Some(library)) = (audit.corpus.file_at(&path), library) else { continue };
         let is_patchable = audit.corpus.files[file].object().is_some_and(Object::is_dynamic);
@@ -75,31 +172,40 @@ fn wanted(audit: &Audit, tree: &dyn Tree, findings: &Findings) -> BTreeMap<FileI
             continue;
         }
         let mut ways: Vec<(usize, usize, Vec<u8>)> = Vec::new();
+        let mut directories: BTreeSet<(usize, PathBuf)> = BTreeSet::new();
         for candidate in candidates(finding, library) {
             let Some(directory) = candidate.parent() else { continue };
             let lacks = lacks(audit, finding, candidate);
-            let entries = entries(tree, &path, opened.get(&file), directory);
-            let entries = entries.into_iter().enumerate();
+            if !directory.as_os_str().as_bytes().contains(&b':') {
+                directories.insert((lacks, directory.to_path_buf()));
+            }
+            let entries = entries(tree, &path, opened.get(&file), directory).into_iter().enumerate();
             let bytes = entries.map(|(rank, way)| (lacks, rank, way.into_os_string().into_vec()));
             ways.extend(bytes.filter(|(_, _, way)| !way.contains(&b':')));
         }
         ways.sort_by(|(lacks, rank, a), (more, other, b)| {
             (lacks, rank, a.len(), a).cmp(&(more, other, b.len(), b))
         });
-        let mut ways: Vec<Vec<u8>> = ways.into_iter().map(|(_, _, way)| way).collect();
-        ways.dedup();
-        ways.truncate(MOST);
-        if !ways.is_empty() {
-            out.entry(file).or_default().insert(library.to_vec(), ways);
+        let mut entries: Vec<Vec<u8>> = ways.into_iter().map(|(_, _, way)| way).collect();
+        entries.dedup();
+        entries.truncate(MOST);
+        let directories = directories.into_iter().map(|(_, directory)| directory).take(MOST);
+        if !entries.is_empty() {
+            let ways = Ways { entries, directories: directories.collect() };
+            out.insert((file, library.to_vec()), ways);
         }
     }
     out
 }
 
+fn is_missing(finding: &Finding) -> bool {
+    RULES.iter().any(|rule| finding.rule == **rule)
+}
+
 /// The paths by which loaders open the files of findings about missing libraries. Their directories
 /// are the values of `$ORIGIN`.
 fn opened(audit: &Audit, findings: &Findings) -> BTreeMap<FileId, BTreeSet<PathBuf>> {
-    let missing = findings.iter().filter(|finding| finding.rule == *"missing-library");
+    let missing = findings.iter().filter(|finding| is_missing(finding));
     let files = missing.filter_map(|finding| audit.corpus.file_at(&finding.full_path()));
     let mut out: BTreeMap<FileId, BTreeSet<PathBuf>> =
         files.map(|file| (file, BTreeSet::new())).collect();
@@ -170,19 +276,26 @@ fn candidates<'f>(finding: &'f Finding, library: &'f [u8]) -> impl Iterator<Item
     named.filter(move |path| prefix.is_some_and(|prefix| path.starts_with(prefix)))
 }
 
-/// Attaches the fix for one missing library of a file.
-fn note(
-    audit: &Audit,
-    (file, name): (FileId, &[u8]),
-    entry: Option<&Vec<u8>>,
-    proof: &Proof,
-    findings: &mut Findings,
-) {
-    for finding in findings.iter_mut().filter(|finding| finding.rule == *"missing-library") {
+/// Attaches the fixes for one missing library of a file.
+fn note(audit: &Audit, (file, name): (FileId, &[u8]), tried: &Tried, findings: &mut Findings) {
+    let Tried { entry, is_rpath, programs, proof } = tried;
+    let fix = |kind, entry| Fix::new(kind, entry, proof.clone());
+    let of_program = |(program, entry): &(FileId, Vec<u8>)| {
+        let file = Some(Arc::clone(&audit.corpus.files[*program].path));
+        Fix { file, ..fix(FixKind::AddSearchPath, Some(entry.clone())) }
+    };
+    let mut fixes: Vec<Fix> = programs.iter().map(of_program).collect();
+    if fixes.is_empty() {
+        fixes.push(fix(FixKind::AddSearchPath, entry.clone()));
+    }
+    if *is_rpath {
+        fixes.push(fix(FixKind::SetSearchTag, Some(b"DT_RPATH".to_vec())));
+    }
+    for finding in findings.iter_mut().filter(|finding| is_missing(finding)) {
         if finding.library.as_deref() == Some(name)
             && audit.corpus.file_at(&finding.full_path()) == Some(file)
         {
-            finding.fix = vec![Fix::new(FixKind::AddSearchPath, entry.cloned(), proof.clone())];
+            finding.fix.clone_from(&fixes);
         }
     }
 }

@@ -6,6 +6,7 @@ use super::model::{Cause, Report, ReportFinding, ReportWaiver, WaivedBy};
 use super::repair;
 use crate::catalogue::Level;
 use crate::demangle::demangle;
+use crate::finding::{Fix, FixKind};
 use crate::id::{FastMap, FastSet};
 use crate::package::{Prefixes, without_hashes};
 use crate::triage::digest;
@@ -192,9 +193,19 @@ fn without_release(path: &[u8]) -> &[u8] {
 
 /// A fix for the alert, in one line. Outputs with alerts do not write the report's list of fixes.
 pub(super) fn fix_of(alert: &Alert<'_>) -> Option<String> {
-    let fix = alert.cause.and_then(|cause| cause.fix.first());
-    let fix = fix.or_else(|| alert.findings.iter().find_map(|finding| finding.fix.first()))?;
-    repair::sentence(fix)
+    let mut of_findings = alert.findings.iter().map(|finding| &finding.fix[..]);
+    let own = of_findings.find(|fixes| !fixes.is_empty()).unwrap_or_default();
+    let is_of_path = |fix: &Fix| {
+        use FixKind::{AddSearchPath, DropSearchEntry, SetSearchTag};
+        matches!(fix.intent, AddSearchPath | DropSearchEntry | SetSearchTag)
+    };
+    // Changes of search paths work only together.
+    if own.len() > 1 && own.iter().all(is_of_path) {
+        let sentences: Vec<String> = own.iter().filter_map(repair::sentence).collect();
+        return Some(sentences.join(", "));
+    }
+    let of_cause = alert.cause.and_then(|cause| cause.fix.first());
+    repair::sentence(of_cause.or(own.first())?)
 }
 
 #[cfg(test)]

@@ -10,7 +10,10 @@ pub(crate) fn action(fix: &Fix) -> String {
         (FixKind::AddToList, Some(set)) => format!("add to {} of {list}", show(set)),
         (FixKind::AddToList, None) => format!("add to {list}"),
         (FixKind::LinkArchive | FixKind::LinkLibrary, _) => "link with".to_owned(),
-        (FixKind::AddSearchPath, _) => "add to the search path".to_owned(),
+        (FixKind::AddSearchPath, _) => match &fix.file {
+            Some(file) => format!("add to the search path of {}", show_path(file)),
+            None => "add to the search path".to_owned(),
+        },
         (FixKind::DropSearchEntry, _) => "drop from the search path".to_owned(),
         (FixKind::SetSearchTag, _) => "change the search path to".to_owned(),
         (FixKind::DropNeed, _) => "drop from the needed libraries".to_owned(),

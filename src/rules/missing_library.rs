@@ -64,7 +64,9 @@ error[missing-library] libfoo.so.1: not found
 
 Install the package that has the library. Or add the library's directory to the RUNPATH of the object that
 needs it; the RUNPATH of the program is not enough. A RUNPATH serves only the object that has it. An RPATH
-also serves the libraries that the object loads, unless they have a RUNPATH.
+also serves the libraries that the object loads, unless they have a RUNPATH. If the object has or inherits an RPATH,
+add the directory as an RPATH (`patchelf --force-rpath --add-rpath`): a new RUNPATH turns off the inherited one.
+`linkaudit fix` verifies the entry.
 
 If a path cannot be opened for another reason than absence or permission, such as a loop of links, the loader skips the
 rest of that list. Repair that path: a new entry at the end of the list has no effect.

@@ -94,18 +94,37 @@ impl Sheet<'_> {
         let way = |(finding, _): &(&ReportFinding, usize)| {
             let file = finding.full_path();
             let directory = nearest(&file, &candidates)?.parent()?;
-            Some(show_path(&search_entry(&file, directory)?))
+            search_entry(&file, directory)
         };
-        let ways: BTreeSet<String> = order::set(files.iter().filter_map(way));
-        let directories: Vec<String> = ways.iter().map(|way| name(way)).collect();
+        let ways: BTreeSet<PathBuf> = order::set(files.iter().filter_map(way));
+        let directories: Vec<String> = ways.iter().map(|way| name(&show_path(way))).collect();
+        let has_rpath = |finding: &ReportFinding| self.searches_rpath(finding);
         if let ([(one, _)], Some(way)) = (&files[..], ways.first()) {
             let file = self.word(&one.full_path());
-            let command = format!("patchelf --add-rpath {} {file}", shell(way));
-            let text = self.in_stage("add the candidate's directory to its RUNPATH");
+            let command = format!("patchelf {option} {} {file}", shell_path(way));
+            let text = self.in_stage(&format!("add the candidate's directory to its {tag}"));
             return page.help(&text, Some(&command));
         }
+            let (tag, option) = if has_rpath(one) {
+                ("RPATH", "--force-rpath --add-rpath")
+            } else {
+                ("RUNPATH", "--add-rpath")
+            };
         let directories = some(&directories, MOST_DIRECTORIES);
-        self.or_host(&format!("give each of these files a RUNPATH with {directories}"), entry, page)
+        let with_rpath = files.iter().filter(|(finding, _)| has_rpath(finding)).count();
+        let tag = match with_rpath {
+            0 => "a RUNPATH",
+            all if all == files.len() => "an RPATH",
+            _ => "an RPATH, or a RUNPATH if it has one,",
+        };
+        self.or_host(&format!("give each of these files {tag} with {directories}"), entry, page)
+    }
+
+    /// True if the loader searches an RPATH for a missing library. The object that needs the library
+    /// then has or inherits an RPATH, which a new RUNPATH would turn off.
+    fn searches_rpath(&self, finding: &ReportFinding) -> bool {
+        let mut tried = self.entries.causes.evidence(finding, EvidenceKind::Tried);
+        tried.any(|one| one.how.as_deref() == Some("rpath"))
     }
 
     /// Text before a command. With stages, paths in commands are relative to a staging directory.

@@ -132,13 +132,13 @@ pub(super) fn fixes(entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io
     let mut fixes: Vec<&Fix> = entry.findings.iter().flat_map(|finding| &finding.fix).collect();
     // A fix that is verified for only some of its findings is shown as unverified.
     fixes.arrange_by(|a, b| {
-        let [of_a, of_b] = [a, b].map(|fix| (fix.intent, &fix.list, &fix.set, &fix.entry));
+        let [of_a, of_b] = [a, b].map(|fix| key(fix));
         of_a.cmp(&of_b).then(b.proof.cmp(&a.proof))
     });
-    fixes.dedup_by_key(|fix| (fix.intent, &fix.list, &fix.set, &fix.entry));
+    fixes.dedup_by_key(|fix| key(fix));
     let hidden = fixes.len().saturating_sub(page.limit(MOST_FIXES));
     fixes.truncate(page.limit(MOST_FIXES));
-    let place = |fix: &Fix| (fix.intent, fix.list.clone(), fix.set.clone());
+    let place = |fix: &Fix| (fix.intent, fix.list.clone(), fix.set.clone(), fix.file.clone());
     fixes.sort_by_cached_key(|fix| (place(fix), fix.proof.clone()));
     for alike in fixes.chunk_by(|a, b| place(a) == place(b) && a.proof == b.proof) {
         let Some(first) = alike.first() else { continue };
@@ -156,6 +156,11 @@ pub(super) fn fixes(entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io
         page.item("fix", &format!("{what} {sure}: {}", entries.join(", ")))?;
     }
     page.more(hidden, "fix", "fixes")
+}
+
+/// All of a fix except its verification.
+fn key(fix: &Fix) -> impl Ord + '_ {
+    (fix.intent, &fix.list, &fix.set, &fix.file, &fix.entry)
 }
 
 fn readable(raw: &[u8]) -> String {

@@ -29,6 +29,62 @@ fn word<'f>(fix: &'f Value, key: &str) -> &'f str {
     fix[key].as_str().unwrap_or_default()
 }
 
+/// A library in `tree/lib` without a search path, which needs `libb.so` in `lib/x` and `libc1.so`
+/// in `lib/y`. The program has a DT_RPATH with `lib` and `lib/y`.
+fn inherited() -> Lab {
+    let lab = Lab::new();
+    lab.so("tree/lib/y/libc1.so", "int c(void) { return 0; }", &["-Wl,-soname,libc1.so"]);
+    lab.so("tree/lib/x/libb.so", "int b(void) { return 1; }", &["-Wl,-soname,libb.so"]);
+    let source = "int b(void), c(void); int f(void) { return b() + c(); }";
+    let flags = ["-Wl,-soname,liba.so", "tree/lib/x/libb.so", "tree/lib/y/libc1.so"];
+    lab.so("tree/lib/liba.so", source, &flags);
+    let path = "-Wl,--disable-new-dtags,-rpath,$ORIGIN/../lib:$ORIGIN/../lib/y";
+    lab.exe("tree/bin/app", MAIN, &["tree/lib/liba.so", path]);
+    lab
+}
+
+/// A new DT_RUNPATH turns off the DT_RPATH of the program.
+#[test]
+fn an_inherited_rpath_stays_in_effect() {
+    if !has("patchelf") {
+        return skip("an_inherited_rpath_stays_in_effect", "patchelf is not installed");
+    }
+    let lab = inherited();
+    let said = text(&lab.linkaudit(&["check", "tree", "--isolated"]).stdout);
+    let command = "patchelf --force-rpath --add-rpath '$ORIGIN/x' ";
+    assert!(said.contains(command) && said.contains("directory to its RPATH"), "{said}");
+    let broken = "cp -a tree plain && patchelf --add-rpath '$ORIGIN/x' plain/lib/liba.so";
+    tool(&lab, broken);
+    assert!(!lab.sh("plain/bin/app").status.success());
+    tool(&lab, &format!("cp -a tree help && {command} help/lib/liba.so && help/bin/app"));
+    let fixes = fixes(&lab, "missing-library", &["tree"]);
+    let expected = [("add-search-path", "$ORIGIN/x", true), ("set-search-tag", "DT_RPATH", true)];
+    assert_eq!(words(&fixes), expected);
+    tool(&lab, "sh fix.sh tree && tree/bin/app");
+}
+
+/// `lib/x` also has another `libc1.so`. A DT_RPATH of the library would find it first.
+#[test]
+fn an_entry_at_the_end_of_the_rpath_of_the_program() {
+    if !has("patchelf") {
+        let name = "an_entry_at_the_end_of_the_rpath_of_the_program";
+        return skip(name, "patchelf is not installed");
+    }
+    let lab = inherited();
+    lab.so("tree/lib/x/libc1.so", "int c(void) { return 7; }", &["-Wl,-soname,libc1.so"]);
+    let fixes = fixes(&lab, "missing-library", &["tree"]);
+    assert_eq!(words(&fixes), [("add-search-path", "$ORIGIN/../lib/x", true)]);
+    assert_eq!(fixes[0]["file"], lab.path("tree/bin/app").display().to_string());
+    tool(&lab, "sh fix.sh tree && tree/bin/app");
+    // Without a DT_RPATH in one of two programs, each change would leave a library missing.
+    let lab = inherited();
+    lab.so("tree/lib/x/libc1.so", "int c(void) { return 7; }", &["-Wl,-soname,libc1.so"]);
+    lab.exe("tree/bin/other", MAIN, &["tree/lib/liba.so", "-Wl,-rpath,$ORIGIN/../lib"]);
+    let args = ["fix", "tree", "--isolated", "--emit", "patchelf"];
+    let said = lab.linkaudit(&args);
+    assert!(!text(&said.stdout).contains("patch 'bin/app'"), "{}", text(&said.stdout));
+}
+
 /// Without an argument, the script changes the files that were audited, and no installed ones.
 #[test]
 fn the_default_prefix_is_the_audited_one() {
