@@ -3,7 +3,7 @@
 //! the search path from an absent one. `diagnosis` looks up symbols in the files.
 
 use crate::diagnosis::MissingNeed;
-use crate::facts::Corpus;
+use crate::facts::{Corpus, FileFacts};
 use crate::id::{FastMap, FastSet, FileId};
 use crate::order::Arrange as _;
 use crate::package::{Prefixes, is_store};
@@ -89,7 +89,7 @@ impl Candidates {
             }
         }
         for (prefix, mut names) in wanted {
-            self.take_known(tree, corpus, &prefix, &mut names);
+            self.take_known((tree, corpus), &prefix, &mut names, missing);
             if walked.covers(tree, &prefix) {
                 walked.met.narrow(&mut names);
             }
@@ -100,19 +100,22 @@ impl Candidates {
     }
 
     /// Takes the paths of files that were read before. A listing would find these paths too, at a
-    /// cost that grows with the prefix.
+    /// cost that grows with the prefix. If such a file is for another machine, the prefix may have
+    /// another file of the name: the name stays in `names`.
     fn take_known(
         &mut self,
-        tree: &dyn Tree,
-        corpus: &Corpus,
+        (tree, corpus): (&dyn Tree, &Corpus),
         prefix: &Path,
         names: &mut FastSet<OsString>,
+        missing: &[MissingNeed],
     ) {
         for facts in &corpus.files {
             let path = &*facts.path;
             let (Some(name), Some(dir)) = (path.file_name(), path.parent()) else { continue };
             if names.contains(name) && is_listed(tree, dir, prefix) {
-                names.remove(name);
+                if serves(corpus, facts, name, missing) {
+                    names.remove(name);
+                }
                 let place = (prefix.to_path_buf(), name.to_owned());
                 self.found.insert(place, vec![path.to_path_buf()]);
             }
@@ -248,6 +251,14 @@ fn is_listed(tree: &dyn Tree, dir: &Path, prefix: &Path) -> bool {
     dir.starts_with(prefix)
         && between.all(|dir| !is_store(dir))
         && tree.real_path(dir).is_ok_and(|real| real == dir)
+}
+
+/// True if the machine of a file is that of an object which misses a library of this name.
+fn serves(corpus: &Corpus, facts: &FileFacts, name: &OsStr, missing: &[MissingNeed]) -> bool {
+    let target = |facts: &FileFacts| facts.object().map(|object| object.header.target());
+    let of_name = missing.iter().filter(|one| file_name(&one.name) == Some(name));
+    let mut targets = of_name.filter_map(|one| target(&corpus.files[one.file]));
+    target(facts).is_some_and(|own| targets.any(|other| own.links_with(other)))
 }
 
 /// The file name of a needed library; `None` if it is empty.

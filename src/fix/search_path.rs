@@ -32,7 +32,7 @@ const MOST: usize = 4;
 /// The verification, in words.
 const SAID: &str = "resolved and bound again with the new search paths";
 /// The rules about needs without a file that the loader accepts.
-const RULES: [&str; 1] = ["missing-library"];
+const RULES: [&str; 2] = ["missing-library", "wrong-architecture"];
 
 /// The ways to find a missing library of one file, the best first.
 #[derive(Default)]

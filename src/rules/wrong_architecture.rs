@@ -7,6 +7,7 @@ use crate::finding::{Findings, When};
 use crate::format::elf::machine;
 use crate::resolve::loader::InterpreterDefect;
 use crate::text::{show, show_path};
+use crate::wants::Wants;
 
 pub(super) static RULE: Rule = Rule::new(
     "wrong-architecture",
@@ -17,6 +18,7 @@ pub(super) static RULE: Rule = Rule::new(
 )
 .keys(&["library", "detail"])
 .of_all_loaded()
+.wants(Wants::NAMES_IN_PREFIX.and(Wants::INSTALLED))
 .explaining();
 
 const DOCS: &str = "\
@@ -41,8 +43,9 @@ error[wrong-architecture] libfoo.so.1: wrong architecture
 
 ## How to fix
 
-Install the library for the architecture of the program, or correct the search path that leads to the wrong
-directory.
+Install the library for the architecture of the program. If a `candidate` lies in the prefix, such as the file in
+`lib64`, add its directory to the search path of the object that needs it: the loader skips the wrong file and goes on.
+`linkaudit fix` verifies the entry.
 
 ## Limits
 

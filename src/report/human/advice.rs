@@ -29,6 +29,11 @@ impl Sheet<'_> {
             (CauseKind::LibraryNotFound, "outside-closure") if first.detail.is_some() => {
                 self.bring_inside(entry, first, page)
             }
+            (CauseKind::LibraryNotFound, "wrong-architecture")
+                if !self.candidate_paths(entry).is_empty() =>
+            {
+                self.find(entry, first, page)
+            }
             (CauseKind::LibraryNotFound, "wrong-architecture") => {
                 let text = "install the library for the architecture of the files that need it";
                 page.help(text, None)
@@ -100,16 +105,16 @@ impl Sheet<'_> {
         let directories: Vec<String> = ways.iter().map(|way| name(&show_path(way))).collect();
         let has_rpath = |finding: &ReportFinding| self.searches_rpath(finding);
         if let ([(one, _)], Some(way)) = (&files[..], ways.first()) {
-            let file = self.word(&one.full_path());
-            let command = format!("patchelf {option} {} {file}", shell_path(way));
-            let text = self.in_stage(&format!("add the candidate's directory to its {tag}"));
-            return page.help(&text, Some(&command));
-        }
             let (tag, option) = if has_rpath(one) {
                 ("RPATH", "--force-rpath --add-rpath")
             } else {
                 ("RUNPATH", "--add-rpath")
             };
+            let file = self.word(&one.full_path());
+            let command = format!("patchelf {option} {} {file}", shell_path(way));
+            let text = self.in_stage(&format!("add the candidate's directory to its {tag}"));
+            return page.help(&text, Some(&command));
+        }
         let directories = some(&directories, MOST_DIRECTORIES);
         let with_rpath = files.iter().filter(|(finding, _)| has_rpath(finding)).count();
         let tag = match with_rpath {

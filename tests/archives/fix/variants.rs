@@ -85,6 +85,32 @@ fn an_entry_at_the_end_of_the_rpath_of_the_program() {
     assert!(!text(&said.stdout).contains("patch 'bin/app'"), "{}", text(&said.stdout));
 }
 
+/// The loader skips a file for another machine and goes on to the next directory.
+#[test]
+fn a_file_for_another_machine_is_found_first() {
+    if !has("patchelf") {
+        return skip("a_file_for_another_machine_is_found_first", "patchelf is not installed");
+    }
+    let lab = Lab::new();
+    lab.so("tree/lib64/libf.so", "int f(void) { return 1; }", &["-Wl,-soname,libf.so"]);
+    lab.exe("tree/bin/app", MAIN, &["tree/lib64/libf.so", "-Wl,-rpath,$ORIGIN/../lib"]);
+    // EM_AARCH64.
+    let other = "mkdir tree/lib; cp tree/lib64/libf.so tree/lib; \
+        printf '\\267' | dd of=tree/lib/libf.so bs=1 seek=18 conv=notrunc 2>/dev/null";
+    tool(&lab, other);
+    let help = "patchelf --add-rpath '$ORIGIN/../lib64' ";
+    // The directory of the candidate may be audited or not.
+    for paths in [&["tree"][..], &["--prefix", "tree", "tree/bin/app"]] {
+        let check = lab.linkaudit(&[&["check", "--isolated"], paths].concat());
+        let said = text(&check.stdout);
+        assert!(said.contains("error[wrong-architecture]") && said.contains(help), "{said}");
+        let fixes = fixes(&lab, "wrong-architecture", paths);
+        assert_eq!(words(&fixes), [("add-search-path", "$ORIGIN/../lib64", true)]);
+    }
+    assert!(!lab.sh("tree/bin/app").status.success());
+    tool(&lab, "sh fix.sh && tree/bin/app");
+}
+
 /// Without an argument, the script changes the files that were audited, and no installed ones.
 #[test]
 fn the_default_prefix_is_the_audited_one() {
