@@ -5,9 +5,10 @@ use super::{Query, Rule};
 use crate::catalogue::LINK_HYGIENE;
 use crate::finding::{Finding, Findings};
 use crate::format::elf::Role;
-use crate::id::{FastSet, FileId};
+use crate::id::{FastMap, FastSet, FileId};
 use crate::package::wheel_directory;
-use crate::text::show;
+use crate::resolve::ROOT;
+use crate::text::{self, show};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -23,8 +24,9 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Reports a library (`lib*.so*`) in an audited directory if its soname is not the name of a file or link there. Sonames
-that do not match `lib*.so*` are not checked.
+Reports a library (`lib*.so*`) in an audited directory if its soname is not the name of a file or link there. A link
+in another audited directory counts too if it leads to this library and has the soname as its name: a package may keep
+the file in `libexec` and the link in `lib`. Sonames that do not match `lib*.so*` are not checked.
 
 ## Why it matters
 
@@ -45,7 +47,8 @@ Install the link `libfoo.so.1` beside the file, or correct the soname (`-Wl,-son
 ## Limits
 
 Files that were given by name are not checked, because the links beside them are not known. Files in private
-directories such as `lib/NAME/plugins` are not checked, because programs open them by path. Files beside the metadata
+directories such as `lib/NAME/plugins` are not checked, because programs open them by path. A link in such a directory
+counts only if the loader takes the library through it. Files beside the metadata
 of a Python wheel (`NAME.dist-info/METADATA`), or below that directory, are not checked either. A library that is
 needed and not found is a `missing-library`.
 ";
@@ -74,8 +77,39 @@ fn check(query: &Query<'_>) -> Findings {
         }
     }
     let there = names(query, &asked);
-    let missing = asked.iter().filter(|one| !there.contains(&(one.directory, one.soname)));
+    asked.retain(|one| !there.contains(&(one.directory, one.soname)) && !is_linked(query, one));
+    let loaded = loaded_by_soname(query, &asked);
+    let missing = asked.iter().filter(|one| !loaded.contains(&one.file));
     missing.map(|one| finding(query, one)).collect()
+}
+
+/// True if a link to the library in another directory, where loaders may search, has the soname as
+/// its name.
+fn is_linked(query: &Query<'_>, one: &ExpectedName<'_>) -> bool {
+    let facts = query.facts(one.file);
+    let links = facts.names.iter().map(|name| &*name.path).chain([&*facts.typed]);
+    let mut named = links.filter(|path| last_part(path) == one.soname);
+    named.any(|path| path.parent().is_some_and(|directory| !is_private(directory)))
+}
+
+/// The libraries in `asked` that an entry point loads by a path that ends with the soname.
+fn loaded_by_soname(query: &Query<'_>, asked: &[ExpectedName<'_>]) -> FastSet<FileId> {
+    let mut out = FastSet::default();
+    if asked.is_empty() {
+        return out;
+    }
+    let sonames: FastMap<FileId, &[u8]> = asked.iter().map(|one| (one.file, one.soname)).collect();
+    // Entry points with the same needs share a link map.
+    let mut met = FastSet::default();
+    for (_, closure) in query.entry_points().filter(|(_, one)| met.insert(one.links_id())) {
+        for (module, file) in closure.found().filter(|(module, _)| *module != ROOT) {
+            let path = query.text(closure.module(module).path);
+            if sonames.get(&file).is_some_and(|soname| text::last_part(path) == *soname) {
+                out.insert(file);
+            }
+        }
+    }
+    out
 }
 
 /// True for a directory below `lib` that linkers do not search. They search `lib/x86_64-linux-gnu`.
