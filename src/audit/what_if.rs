@@ -49,6 +49,8 @@ pub struct LoadsAfterFix {
     pub lost: FastSet<FileId>,
     /// Files with references that a host program is assumed to define.
     pub hosted: FastSet<FileId>,
+    /// All files that entry points load after the fix.
+    pub loaded: FastSet<FileId>,
 }
 
 /// The file of an entry point, and its host program.
@@ -162,8 +164,12 @@ impl Audit {
             let after = after.get(key);
             files.iter().filter(move |file| after.is_some_and(|after| !after.contains(*file)))
         });
-        let errors = Self::faults(&diagnosis);
-        LoadsAfterFix { lost: lost.copied().collect(), errors, hosted: diagnosis.hosted }
+        LoadsAfterFix {
+            errors: Self::faults(&diagnosis),
+            lost: lost.copied().collect(),
+            loaded: after.values().flatten().copied().collect(),
+            hosted: diagnosis.hosted,
+        }
     }
 
     /// The first name, in byte order, that the edits bind to another file. A name that is weak in

@@ -1,12 +1,21 @@
 //! Fixes that drop dead or unsafe entries of search paths. `patch` verifies that the same files are
 //! loaded without them. If a library may appear in the directory later, the fix is only a
 //! suggestion.
+//!
+//! The loader may find libraries in a build directory that the prefix has too. Then the entry is
+//! dropped or replaced so that the loader takes the files of the prefix.
 
 use super::patch::{Patch, Step, Verified};
 use super::steps::{self, Cure, Work};
 use crate::audit::{Audit, EntryState};
 use crate::finding::{Finding, Findings, FixKind};
 use crate::id::FileId;
+use crate::package::search_entry;
+use crate::text::last_part;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::Path;
 
 const DEAD: &str = "dead-search-entry";
 const UNSAFE: &str = "unsafe-search-entry";
@@ -32,11 +41,76 @@ fn cure(audit: &Audit, place: usize, finding: &Finding) -> Option<Cure> {
     if !list.any(|text| text == entry) {
         return None;
     }
+    let installed = installed(audit, finding, file, entry);
     let doubt = doubt(audit, finding, file, entry);
-    let dropped = [entry.to_vec()].into_iter().collect();
-    let step = Step { file, ways: vec![Patch { dropped, ..Patch::default() }], cures: Vec::new() };
+    let doubt = doubt.filter(|_| installed.is_none() || opens_plugins(audit, file));
+    let drop = Patch { dropped: [entry.to_vec()].into_iter().collect(), ..Patch::default() };
+    let mut ways = vec![drop.clone()];
+    if let Some(Installed { superseded, entry: new }) = installed {
+        ways.push(Patch { superseded: superseded.clone(), ..drop });
+        let replaced = [(entry.to_vec(), new)].into_iter().collect();
+        ways.push(Patch { replaced, superseded, ..Patch::default() });
+    }
+    let step = Step { file, ways, cures: Vec::new() };
     let entry = finding.detail.clone();
     Some(Cure { place, intent: FixKind::DropSearchEntry, entry, step, doubt })
+}
+
+/// The files of the prefix that have the names of the libraries in a build directory.
+struct Installed {
+    /// These files, keyed by those in the build directory.
+    superseded: BTreeMap<FileId, FileId>,
+    /// The entries that find these files.
+    entry: Vec<u8>,
+}
+
+/// `None` if the loader finds no library through the entry, or if the prefix lacks one of them.
+fn installed(audit: &Audit, finding: &Finding, file: FileId, text: &[u8]) -> Option<Installed> {
+    let of = audit.search_entries.get(&file).filter(|_| finding.rule == *UNSAFE)?;
+    let directory = &of.entries.iter().find(|entry| entry.text == text)?.directory;
+    let path = |id| Path::new(OsStr::from_bytes(audit.text(id)));
+    let found = of.found.iter().map(|(name, found)| (audit.text(*name), path(*found)));
+    let mut superseded = BTreeMap::new();
+    let mut entries: Vec<Vec<u8>> = Vec::new();
+    for (name, old) in found.filter(|(_, found)| found.parent() == Some(&**directory)) {
+        let (new, directory) = in_prefix(audit, finding, name)?;
+        superseded.insert(audit.corpus.file_at(old)?, new);
+        let entry = search_entry(&finding.full_path(), directory)?.into_os_string().into_vec();
+        if entry.contains(&b':') {
+            return None;
+        }
+        if !entries.contains(&entry) {
+            entries.push(entry);
+        }
+    }
+    (!entries.is_empty()).then(|| Installed { superseded, entry: entries.join(&b':') })
+}
+
+/// The audited file with this name in the prefix of a finding, and the directory of the name. Of
+/// several files, that with the shortest path.
+fn in_prefix<'a>(audit: &'a Audit, finding: &Finding, name: &[u8]) -> Option<(FileId, &'a Path)> {
+    let prefix = finding.file.prefix.as_deref()?;
+    let audited = audit.corpus.files.entries().filter(|(_, facts)| facts.audited);
+    let names = audited.flat_map(|(file, facts)| {
+        let others = facts.names.iter().map(|name| &*name.path);
+        others.chain([&*facts.path]).map(move |path| (file, path))
+    });
+    let named = names.filter(|(_, path)| {
+        path.starts_with(prefix) && last_part(path.as_os_str().as_bytes()) == name
+    });
+    let (file, path) = named.min_by_key(|(_, path)| (path.as_os_str().len(), *path))?;
+    Some((file, path.parent()?))
+}
+
+/// True if a process that loads the file may open plugins, which the build directory may have.
+fn opens_plugins(audit: &Audit, file: FileId) -> bool {
+    let opens =
+        |file: FileId| audit.corpus.files[file].object().is_some_and(|object| object.opens_plugins);
+    let mut closures = audit.closures.roots.iter();
+    closures.any(|closure| {
+        closure.in_scope().any(|(_, loaded)| loaded == file)
+            && closure.in_scope().any(|(_, loaded)| opens(loaded))
+    })
 }
 
 /// The file and the entry of a finding about a dead or unsafe entry.

@@ -1,7 +1,8 @@
 //! Changes dynamic sections as patchelf does, and verifies the changes: the audit resolves and
 //! binds again with the changed objects. A change is verified under these conditions:
 //! - there is no new error
-//! - all files that were loaded before are still loaded, except libraries of dropped needs
+//! - all files that were loaded before are still loaded, except libraries of dropped needs and
+//!   files of build directories that files of the prefix replace
 //! - a change of needs leaves all other bindings the same
 //! - patchelf can change the file without damage (`obstacles`)
 //!
@@ -39,6 +40,10 @@ pub(super) struct Patch {
     pub(super) entries: BTreeMap<Vec<u8>, Vec<u8>>,
     /// Entries that are dropped from its search path.
     pub(super) dropped: BTreeSet<Vec<u8>>,
+    /// New entries at the places of old ones, keyed by the old ones.
+    pub(super) replaced: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Files that other files replace, keyed by the replaced ones.
+    pub(super) superseded: BTreeMap<FileId, FileId>,
     /// Names of needs that are added.
     pub(super) needs: BTreeSet<Vec<u8>>,
     /// Names of needs that are dropped.
@@ -87,6 +92,8 @@ impl Patch {
     fn add(&mut self, other: &Self) {
         self.entries.extend(other.entries.clone());
         self.dropped.extend(other.dropped.iter().cloned());
+        self.replaced.extend(other.replaced.clone());
+        self.superseded.extend(&other.superseded);
         self.needs.extend(other.needs.iter().cloned());
         self.dropped_needs.extend(other.dropped_needs.iter().cloned());
         self.renamed_needs.extend(other.renamed_needs.clone());
@@ -116,6 +123,7 @@ impl Patch {
         let mut known: FastSet<&[u8]> = FastSet::default();
         let old = old_path(audit, file).unwrap_or_default();
         let old = old.split(|byte| *byte == b':').filter(|entry| !self.dropped.contains(*entry));
+        let old = old.map(|entry| self.replaced.get(entry).map_or(entry, Vec::as_slice));
         let new = self.entries.values().map(Vec::as_slice).filter(|entry| known.insert(entry));
         let has_old = old_path(audit, file).is_some();
         let all: Vec<&[u8]> = old.filter(|_| has_old).chain(new).collect();
@@ -251,7 +259,10 @@ impl<'a> Patcher<'a> {
         if let Some(error) = again.errors.difference(&self.before).next() {
             return Err(format!("{} would fail with the fix", show(&error.name)));
         }
-        let dispensable = dispensable(self.audit, &files);
+        let mut dispensable = dispensable(self.audit, &files);
+        let superseded = files.values().flat_map(|patch| &patch.superseded);
+        let superseded = superseded.filter(|(_, new)| again.loaded.contains(*new));
+        dispensable.extend(superseded.map(|(old, _)| *old));
         if let Some(lost) = again.lost.iter().filter(|file| !dispensable.contains(*file)).min() {
             let lost = show_path(&self.audit.corpus.files[*lost].path);
             return Err(format!("another file would be loaded instead of {lost}"));
@@ -389,6 +400,7 @@ pub(super) fn plan(audit: &Audit, tree: &dyn Tree, verified: &Verified) -> Vec<E
         Some(ElfPatch {
             file: PathBuf::from(&*facts.path),
             prefix: audit.prefixes.locate(&facts.path).prefix?,
+            staged: facts.origin == Some(FileOrigin::Stage),
             new_tag: !keeps_tag && !path.is_empty(),
             path,
             change,
@@ -402,7 +414,6 @@ pub(super) fn plan(audit: &Audit, tree: &dyn Tree, verified: &Verified) -> Vec<E
         })
     };
     let mut out: Vec<ElfPatch> = verified.iter().filter_map(of_file).collect();
-            staged: facts.origin == Some(FileOrigin::Stage),
     out.sort_by(|a, b| a.file.as_os_str().cmp(b.file.as_os_str()));
     out
 }

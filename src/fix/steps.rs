@@ -57,12 +57,16 @@ fn run(
     }
     let (settled, verified) = Patcher::new(audit, plan, *tree, verified).run(&steps);
     for ((place, intent, entry, doubt), settled) in fixes.into_iter().zip(settled) {
-        let proof = match (settled, doubt) {
+        let proof = match (&settled, doubt) {
             (Ok(_), None) => Proof::Proven(said.into()),
             (Ok(_), Some(doubt)) => Proof::Unknown(doubt.into()),
-            (Err(why), _) => Proof::Unknown(why.into()),
+            (Err(why), _) => Proof::Unknown(why.as_str().into()),
         };
+        let replaced = settled.into_iter().flat_map(|patch| patch.replaced.into_values());
+        let add = |entry| Fix::new(FixKind::AddSearchPath, Some(entry), proof.clone());
+        let added: Vec<Fix> = replaced.map(add).collect();
         findings[place].fix = vec![Fix::new(intent, entry, proof)];
+        findings[place].fix.extend(added);
     }
     verified
 }

@@ -111,6 +111,52 @@ fn a_file_for_another_machine_is_found_first() {
     tool(&lab, "sh fix.sh && tree/bin/app");
 }
 
+/// The build directory still exists when the package is audited, and is gone later.
+#[test]
+fn an_entry_of_a_build_directory_is_replaced() {
+    if !has("patchelf") {
+        return skip("an_entry_of_a_build_directory_is_replaced", "patchelf is not installed");
+    }
+    let source = "int f(void) { return 1; }";
+    for (more, expected) in [
+        ("", &["drop-search-entry", "add-search-path"][..]),
+        (":$ORIGIN/../lib", &["drop-search-entry"]),
+    ] {
+        let lab = Lab::new();
+        for place in ["build", "tree/lib"] {
+            lab.so(&format!("{place}/libf.so"), source, &["-Wl,-soname,libf.so"]);
+        }
+        let build = lab.path("build").display().to_string();
+        let path = format!("-Wl,-rpath,{build}{more}");
+        lab.exe("tree/bin/app", MAIN, &["build/libf.so", &path]);
+        let fixes = fixes(&lab, "unsafe-search-entry", &["tree"]);
+        let all =
+            [("drop-search-entry", &*build, true), ("add-search-path", "$ORIGIN/../lib", true)];
+        assert_eq!(words(&fixes), all[..expected.len()]);
+        tool(&lab, "mv build gone; sh fix.sh && tree/bin/app");
+    }
+}
+
+/// A plugin may lie in the build directory, or the prefix may lack a symbol: the entry stays.
+#[test]
+fn an_entry_of_a_build_directory_that_may_be_needed() {
+    let build = |installed: &str, main: &str| {
+        let lab = Lab::new();
+        lab.so("build/libf.so", "int f(void) { return 1; }", &["-Wl,-soname,libf.so"]);
+        lab.so("tree/lib/libf.so", installed, &["-Wl,-soname,libf.so"]);
+        let path = format!("-Wl,-rpath,{}", lab.path("build").display());
+        lab.exe("tree/bin/app", main, &["build/libf.so", &path]);
+        let fixes = fixes(&lab, "unsafe-search-entry", &["tree"]);
+        assert_eq!(fixes[0]["proven"], false, "{fixes:?}");
+        fixes[0]["unknown"].as_str().expect("a reason").to_owned()
+    };
+    assert_eq!(build("int g(void) { return 1; }", MAIN), "f would fail with the fix");
+    let opens = "#include <dlfcn.h>\nint f(void); int main(int n, char **names)\n\
+        { return dlopen(names[0], RTLD_NOW) == 0 && f(); }";
+    let why = build("int f(void) { return 1; }", opens);
+    assert_eq!(why, "a library that is opened with dlopen may lie there");
+}
+
 /// Without an argument, the script changes the files that were audited, and no installed ones.
 #[test]
 fn the_default_prefix_is_the_audited_one() {
