@@ -139,8 +139,8 @@ fn a_plugin_of_two_programs_takes_from_both() {
     assert_undefined(&found, &["R_alloc"]);
     assert_assumed(&found, &json!({ "lua": 2, "python": 1 }));
     let all = run(&lab, &["p", "-v"]).out;
-    assert!(all.contains("given:\n    python       1 reference of 1 file\n"), "{all}");
-    assert!(all.contains("    lua          2 references of 1 file\n"), "{all}");
+    assert!(all.contains("given:\n    lua          2 references of 1 file\n"), "{all}");
+    assert!(all.contains("    python       1 reference of 1 file\n"), "{all}");
 }
 
 /// `help/libhelp.so` calls `PyErr_Clear`, and `p/a.so`, a plugin, needs it.
