@@ -350,6 +350,9 @@ pub(super) struct References<'a> {
     pub(super) link: Option<&'a Link>,
     /// Names that need a definition even if all references to them are weak.
     pub(super) strong: FastSet<&'a [u8]>,
+    /// True if a common symbol refers to its name. mold may take the definition of a shared object,
+    /// and visibility may then forbid it.
+    pub(super) common: bool,
 }
 
 impl<'a> References<'a> {
@@ -360,7 +363,10 @@ impl<'a> References<'a> {
 
     fn count(&'a self, kind: SymbolKind, name: &'a [u8]) -> bool {
         let weak = || kind == SymbolKind::WeakUndefined && self.strong.contains(self.meant(name));
-        kind == SymbolKind::Undefined || weak()
+        match kind {
+            SymbolKind::Common => self.common,
+            kind => kind == SymbolKind::Undefined || weak(),
+        }
     }
 }
 
@@ -407,7 +413,8 @@ pub(super) fn referrers(
         let mut known = vec![Place::Unknown; library.names()];
         for member in needed {
             for (id, symbol) in library.symbols(member) {
-                if !matches!(symbol.kind, SymbolKind::Undefined | SymbolKind::WeakUndefined) {
+                let is_common = symbol.kind == SymbolKind::Common && references.common;
+                if symbol.kind.is_definition() && !is_common {
                     continue;
                 }
                 let name = library.text(id);

@@ -161,7 +161,8 @@ fn in_programs(
 fn wanted(
     audit: &Audit,
     tree: &dyn Tree,
-    findings: &Findings) -> BTreeMap<(FileId, Vec<u8>), Ways> {
+    findings: &Findings,
+) -> BTreeMap<(FileId, Vec<u8>), Ways> {
     let mut out = BTreeMap::new();
     let opened = opened(audit, findings);
     for finding in findings.iter().filter(|finding| is_missing(finding)) {
@@ -179,7 +180,8 @@ fn wanted(
             if !directory.as_os_str().as_bytes().contains(&b':') {
                 directories.insert((lacks, directory.to_path_buf()));
             }
-            let entries = entries(tree, &path, opened.get(&file), directory).into_iter().enumerate();
+            let entries =
+                entries(tree, &path, opened.get(&file), directory).into_iter().enumerate();
             let bytes = entries.map(|(rank, way)| (lacks, rank, way.into_os_string().into_vec()));
             ways.extend(bytes.filter(|(_, _, way)| !way.contains(&b':')));
         }

@@ -58,7 +58,8 @@ pub fn in_order<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Cover
     coverage.forgotten = forgotten;
     let unexported = unexported(question, (&link, &found), &mut coverage);
     let members = coverage.needed.iter().map(|needed| needed.member);
-    let references = References { link: Some(&link), strong };
+    let common = link.linker == Linker::Mold;
+    let references = References { link: Some(&link), strong, common };
     coverage.undefined = referrers(question, &references, members, &open);
     coverage.undefined.extend(unexported);
     coverage.undefined.sort_by(|a, b| a.symbol.cmp(&b.symbol));
@@ -186,7 +187,12 @@ fn undefined<'q>(
     let Resolved { coverage, found, strong, may_stay, forgotten, .. } = resolved;
     let library = question.library;
     let roots = || question.roots.iter().filter(|root| !root.input || !root.linked);
-    let counts = |kind: SymbolKind, name: &[u8]| counts(kind, link.reference(name), strong);
+    // mold prefers the definition of a shared object to a common symbol.
+    let is_replaced = |name: &[u8]| found.get(name) == Some(&ChosenDefinition::Shared);
+    let counts = |kind: SymbolKind, name: &[u8]| match kind {
+        SymbolKind::Common => link.linker == Linker::Mold && is_replaced(name),
+        kind => counts(kind, link.reference(name), strong),
+    };
     let of_roots = roots().flat_map(|root| &root.symbols).filter(|(n, kind)| counts(*kind, n));
     let mut hidden: FastSet<&[u8]> = roots().flat_map(|root| &root.hidden).map(|n| &**n).collect();
     let mut references: Vec<&[u8]> = of_roots.map(|(name, _)| &**name).collect();

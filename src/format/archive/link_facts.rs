@@ -18,7 +18,7 @@ const SHARED: usize = 16;
 pub enum RelocationFilter<'w> {
     /// All relocations.
     All,
-    /// Relocations to these undefined names, in loaded sections, or in all sections if the second
+    /// Relocations to these undefined or common names, in loaded sections, or in all sections if the second
     /// field is true. Without names, no relocations are read.
     Names(&'w FastSet<&'w [u8]>, bool),
     /// Relocations of loaded sections for which the function is true. Its arguments are `sh_flags`
@@ -38,12 +38,13 @@ impl RelocationFilter<'_> {
     }
 
     /// True if the name of a symbol may be stored even if no wanted relocation refers to the
-    /// symbol. A special symbol has restricted visibility, or is thread-local.
-    pub(super) fn symbol(self, is_undefined: bool, is_strong: bool, is_special: bool) -> bool {
+    /// symbol. An open symbol is undefined or common. A strong one is a definition. A special one has
+    /// restricted visibility, or is thread-local.
+    pub(super) fn symbol(self, is_open: bool, is_strong: bool, is_special: bool) -> bool {
         match self {
             Self::All => true,
-            Self::Names(names, _) => is_undefined && !names.is_empty(),
-            Self::Loaded(_) => is_strong && !is_undefined || is_special,
+            Self::Names(names, _) => is_open && !names.is_empty(),
+            Self::Loaded(_) => is_strong || is_special,
         }
     }
 

@@ -209,14 +209,16 @@ fn parse<H: FileHeader<Endian = Endianness>>(
     let first = symbols.iter().take_while(|symbol| symbol.st_bind() == elf::STB_LOCAL).count();
     for (index, symbol) in symbols.enumerate().skip(first) {
         let section = symbols.symbol_section(e, symbol, index).ok()?;
-        let is_strong = symbol.st_bind() != elf::STB_WEAK;
+        let is_strong = symbol.st_bind() != elf::STB_WEAK && !symbol.is_undefined(e);
+        let common = symbol.st_shndx(e) == elf::SHN_COMMON
+            || is_machine_common(header.e_machine(e), symbol.st_shndx(e));
         let is_restricted = symbol.st_visibility() != elf::STV_DEFAULT;
         if wanted.versions() && !symbol.is_undefined(e) {
             let name = symbol_name(symbol).unwrap_or_default();
             out.versions.extend(version(name).map(Box::<[u8]>::from));
         }
         let is_special = is_restricted || symbol.st_type() == elf::STT_TLS;
-        let name = if wanted.symbol(symbol.is_undefined(e), is_strong, is_special) {
+        let name = if wanted.symbol(symbol.is_undefined(e) || common, is_strong, is_special) {
             let name = plain(symbol_name(symbol)?);
             if wanted.name(name) { out.keep(name)? } else { NAMELESS }
         } else {
@@ -229,8 +231,7 @@ fn parse<H: FileHeader<Endian = Endianness>>(
             kind: symbol.st_type().0,
             visibility: symbol.st_visibility().0,
             absolute: symbol.st_shndx(e) == elf::SHN_ABS,
-            common: symbol.st_shndx(e) == elf::SHN_COMMON
-                || is_machine_common(header.e_machine(e), symbol.st_shndx(e)),
+            common,
         });
     }
     groups::<H>(&sections, &symbols, (e, data), out)?;

@@ -121,7 +121,6 @@ const CASES: &[(&str, &str)] = &[
     // No shared object has the library in DT_NEEDED.
     ("m: !f | n: !g | d: f !g | e: g", "exe m (d) --as-needed (e) --no-as-needed n"),
     ("m: !f | n: !g | d: f ?g | e: g", "exe m (d) --as-needed (e) --no-as-needed n"),
-    ("m: !f | n: !g | d: f !g@V0 | e: g@V0 h", "exe m (d) --as-needed (e) --no-as-needed n"),
     ("m: ?f | d: !f | a: f", "m (d) [a]"),
     // Versions.
     ("m: !f | d: f@V0", "m (d)"),
@@ -147,7 +146,6 @@ const CASES: &[(&str, &str)] = &[
     ("m: !f@V0 | d: f@V0 | a: f@V0", "m [a] (d)"),
     ("m: !f@V0 | d: f@V0 | a: f@V0", "(d) [a] m"),
     ("m: !f@V1 | d: f@@V1 | a: f@V1", "m (d) [a]"),
-    ("m: x | d: !f@V0 | e: f@V0 | a: f@V0", "m (d) (e) [a]"),
     ("m: !f | d: f@@V1", "m --as-needed (d)"),
     ("m: !f | d: f@V0", "m --as-needed (d)"),
     ("m: !f@V0 | d: f@V0", "m --as-needed (d)"),
@@ -185,6 +183,11 @@ const CASES: &[(&str, &str)] = &[
     ("m: f% | a: f=", "m --whole-archive [a] --no-whole-archive"),
     ("m: f%.h | a: f=", "m [a]"),
     ("m: f%.h | d: f=", "m (d)"),
+    ("m: f%.h !f | d: f=", "m (d)"),
+    ("m: f%.h !f | d: f=", "exe (d) m"),
+    ("m: f%.h | n: !f | d: f=", "m n (d)"),
+    ("m: f% !f | n: ?f.h | d: f=", "m n (d)"),
+    ("m: !g | a: g f%.h !f | d: f=", "m [a] (d)"),
     ("m: f%.h | d: f= | a: f=", "m (d) [a]"),
     ("m: f%.h | d: f= | a: f=", "(d) m [a]"),
     ("m: f%% | a: f=", "m [a]"),
