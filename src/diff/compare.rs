@@ -11,6 +11,7 @@ use super::sides::{
 };
 use super::symbols::{self, Change, Changes};
 use super::undecided::{UndecidedComparison, questions};
+use super::unread::{DAMAGED, reason};
 use super::users::Users;
 use super::words::{
     CHANGED, GONE, SymbolPhrases, also_changed, directory, evidence, message_of, symbols_of, user,
@@ -57,16 +58,18 @@ pub fn compare(
         findings: Vec::new(),
         changed: FastSet::default(),
         waived: 0,
-        damaged: Vec::new(),
+        not_compared: BTreeSet::new(),
         is_any_gone: false,
     };
     comparison.run(&pairs);
-    let Audited { fresh, fixed, unchanged, apart } = audited(old, new, &pairs);
+    let Audited { fresh, fixed, unchanged, apart, unread } = audited(old, new, &pairs);
+    let unread = pairs.unread.iter().map(|(_, finding)| *finding).chain(unread);
+    comparison.not_compared.extend(unread.map(|one| (one.full_path(), reason(one))));
     let mut findings = std::mem::take(&mut comparison.findings);
     let same_files = same_files(&pairs, &comparison.changed, [&fixed, &fresh]);
     let fresh = consequences_apart(fresh, &findings);
     findings.extend(fresh);
-    let questions = questions([old, new], against, &apart, &comparison.damaged);
+    let questions = questions([old, new], against, &apart, &comparison.not_compared);
     findings.extend(questions.iter().filter_map(UndecidedComparison::finding));
     findings.arrange_by(|a, b| {
         (a.full_path(), &a.rule, &a.fingerprint).cmp(&(b.full_path(), &b.rule, &b.fingerprint))
@@ -101,8 +104,8 @@ struct Comparison<'a, 's> {
     changed: FastSet<&'a Path>,
     /// Number of findings that a waiver accepts.
     waived: usize,
-    /// New files that are damaged or whose old version is damaged.
-    damaged: Vec<&'a Path>,
+    /// Full paths in either side that are not compared, each with the reason.
+    not_compared: BTreeSet<(PathBuf, &'static str)>,
     is_any_gone: bool,
 }
 
@@ -116,10 +119,12 @@ impl<'a> Comparison<'a, '_> {
         self.lost_names(pairs);
         self.dropped(pairs);
         let (before, now) = (self.old.missing(), self.new.missing());
-        let damaged = [self.old.damaged(), self.new.damaged()];
         for (&(old, new), changes) in pairs.both.iter().zip(changes) {
-            if damaged[0].contains(&*old.path) || damaged[1].contains(&*new.path) {
-                self.damaged.push(&new.path);
+            let damaged = [(old, self.old), (new, self.new)];
+            let damaged = damaged.iter().filter(|(file, side)| side.unread.is_damaged(file));
+            let damaged: Vec<PathBuf> = damaged.map(|(file, _)| file.path.to_path_buf()).collect();
+            if !damaged.is_empty() {
+                self.not_compared.extend(damaged.into_iter().map(|path| (path, DAMAGED)));
                 self.changed.insert(&new.path);
                 continue;
             }
@@ -208,7 +213,8 @@ impl<'a> Comparison<'a, '_> {
             }
             let now: FastSet<&[u8]> = self.new.loaded_by(new).into_iter().map(soname).collect();
             let before = self.old.loaded_by(old).into_iter();
-            let gone = before.filter(|one| !now.contains(soname(one)));
+            let is_unread = |one: &File| self.new.lacks_file(one).is_some();
+            let gone = before.filter(|one| !now.contains(soname(one)) && !is_unread(one));
             dropped.extend(gone.map(|one| [old, new, one]));
         }
         let libraries: FastMap<&Path, &File> =
@@ -308,7 +314,7 @@ impl<'a> Comparison<'a, '_> {
         let (old, new) = (self.old, self.new);
         let (before, now) = (names::Paths::of(old), names::Paths::of(new));
         let is_needed = |name: &[u8], but: &File| self.is_needed(name, &but.path);
-        for lost in names::lost(pairs, [&before, &now], is_needed) {
+        for lost in names::lost(pairs, new, [&before, &now], is_needed) {
             let (name, message) = (lost.name().to_vec(), message_of(&lost));
             let users = self.needed_by(&name, &lost.new.path);
             let at = located(lost.old, lost.path);

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The findings of two audits, compared.
-pub(super) struct Audited {
+pub(super) struct Audited<'a> {
     /// Findings that only the new report has.
     pub(super) fresh: Vec<ReportFinding>,
     /// Findings that only the old report has.
@@ -22,11 +22,13 @@ pub(super) struct Audited {
     /// Rules that were not compared. The first list has rules that ran only for the old report. The
     /// second has rules that ran only for the new report and have findings.
     pub(super) apart: [Vec<String>; 2],
+    /// Findings about unread paths: findings of the other side about these paths are left out.
+    pub(super) unread: Vec<&'a ReportFinding>,
 }
 
 /// Compares the findings of two audits. A renamed file keeps its findings. Findings of
 /// `stale-waiver` are skipped, because they are about the policy.
-pub(super) fn audited(old: &Side<'_>, new: &Side<'_>, pairs: &FilePairs<'_>) -> Audited {
+pub(super) fn audited<'a>(old: &Side<'a>, new: &Side<'a>, pairs: &FilePairs<'_>) -> Audited<'a> {
     let ran = |side: &Side<'_>| -> FastSet<String> {
         side.report.rules.iter().map(|rule| rule.id.clone()).collect()
     };
@@ -63,9 +65,35 @@ pub(super) fn audited(old: &Side<'_>, new: &Side<'_>, pairs: &FilePairs<'_>) -> 
             alone.iter().map(|finding| finding.rule.to_string()).collect();
         (both.into_iter().cloned().collect::<Vec<_>>(), rules.into_iter().collect::<Vec<_>>())
     };
+    let unread = leave_unread_out((old, &mut fixed), (new, &mut fresh), pairs);
     let (fresh, of_new) = split(fresh, &before);
     let (fixed, of_old) = split(fixed, &now);
-    Audited { fresh, fixed, unchanged, apart: [with_those_left(old, &now, of_old), of_new] }
+    Audited { fresh, fixed, unchanged, apart: [with_those_left(old, &now, of_old), of_new], unread }
+}
+
+/// Removes findings about files that the other side could not read, or only in part: they are
+/// neither fixed nor new. Findings of the new side about reading itself stay. Returns the findings
+/// about the unread paths.
+fn leave_unread_out<'a>(
+    (old, fixed): (&Side<'a>, &mut Vec<&'a ReportFinding>),
+    (new, fresh): (&Side<'a>, &mut Vec<&'a ReportFinding>),
+    pairs: &FilePairs<'_>,
+) -> Vec<&'a ReportFinding> {
+    let mut hidden: FastSet<&Path> = pairs.unread.iter().map(|(file, _)| &*file.path).collect();
+    for (before, now) in &pairs.both {
+        hidden.extend(old.unread.is_damaged(before).then_some(&*now.path));
+        hidden.extend(new.unread.is_damaged(now).then_some(&*before.path));
+    }
+    let mut unread = Vec::new();
+    let mut is_left_out = |other: &Side<'a>, finding: &ReportFinding| {
+        let found = other.unread.hides(finding);
+        unread.extend(found);
+        found.is_some() || hidden.contains(&*finding.full_path())
+    };
+    fixed.retain(|finding| !is_left_out(new, finding));
+    let is_input = |id: &str| rules::find(id).is_some_and(|rule| rule.group.is_input);
+    fresh.retain(|finding| is_input(&finding.rule) || !is_left_out(old, finding));
+    unread
 }
 
 /// Adds the rules that ran only for the old report, because the new version may have findings of

@@ -3,10 +3,12 @@
 //!
 //! - `sides` holds the reports, and `pairs` finds the new version of each file.
 //! - `names` finds lost file names, `search_paths` finds lost entries of search paths, `symbols`
-//!   compares exports, and `users` finds the files that a change breaks.
+//!   compares exports, and `users` finds the files that a change breaks. `numbers` leaves version
+//!   numbers out of paths.
+//! - `given` applies levels and waivers to reports that were read.
 //! - `fresh` compares the findings of the audits.
 //! - `compare` makes the findings, with texts from `words`. `undecided` lists the comparisons that
-//!   could not be made.
+//!   could not be made, and `unread` the paths that one side could not read.
 //! - `worse` makes a report of the new findings, which every output can write. `human` and `json`
 //!   add the fixed findings and the added files; `human` also has the table and the Markdown page.
 
@@ -16,11 +18,13 @@ mod human;
 mod json;
 mod names;
 mod pairs;
+mod numbers;
 mod search_paths;
 mod sides;
 mod symbols;
 mod undecided;
 mod users;
+mod unread;
 mod words;
 mod worse;
 

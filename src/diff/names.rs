@@ -1,7 +1,8 @@
 //! Lost names of files that still exist. A lost name is a link to a file or to its directory. It
 //! may also be the old file name of a library that was renamed and keeps its soname.
 
-use super::pairs::{FilePairs, without_numbers};
+use super::numbers::without_numbers;
+use super::pairs::FilePairs;
 use super::sides::{
     PrefixLink, Side, all_names, below_prefix, file_names, is_by_build_id, is_library,
 };
@@ -53,6 +54,7 @@ impl LostName<'_> {
 /// replaces `clang-19`.
 pub(super) fn lost<'a>(
     pairs: &FilePairs<'a>,
+    new_side: &Side<'_>,
     [before, now]: [&Paths<'_, 'a>; 2],
     is_needed: impl Fn(&[u8], &File) -> bool,
 ) -> Vec<LostName<'a>> {
@@ -75,7 +77,8 @@ pub(super) fn lost<'a>(
                     && file.soname.as_deref() != Some(last)
             };
             let other = found.filter(is_other);
-            let is_lost = found.is_none() || other.is_some();
+            let is_unread = || new_side.unread.lacks(&below(old, path)).is_some();
+            let is_lost = other.is_some() || (found.is_none() && !is_unread());
             is_lost.then_some(LostName { path, old, new, other })
         });
         let (asked_for, others): (Vec<_>, Vec<_>) =
@@ -115,6 +118,7 @@ pub(super) fn lost_links<'s, 'a>(
         let is_there =
             now.followed(link.below.clone()) != link.below || has_files.contains(&*link.below);
         !is_there
+            && new.unread.lacks(&link.below).is_none()
             && !releases.contains(&without_numbers(&link.below))
             && had_files.contains(target)
             && has_files.contains(target)

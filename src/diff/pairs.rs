@@ -11,13 +11,14 @@
 //! 5. the library with the same stem of the soname
 //! 6. the library with the largest part of the old library's exports
 //!
-//! By a link (2.), one new file may be the counterpart of several old ones. If links became files
+//! A file whose counterpart could not be read has none. By a link (2.), one new file may be the counterpart of several old ones. If links became files
 //! of their own, one old file has several counterparts.
 
+use super::numbers::without_numbers;
 use super::sides::{Side, all_names, below, below_prefix, is_library, name, soname, stem};
 use crate::id::{FastMap, FastSet};
 use crate::order::Arrange as _;
-use crate::report::model::File;
+use crate::report::model::{File, ReportFinding};
 use crate::text::last_part;
 use std::path::Path;
 
@@ -39,6 +40,8 @@ pub(super) struct FilePairs<'a> {
     pub(super) gone: Vec<&'a File>,
     /// New files without counterpart.
     pub(super) added: Vec<&'a File>,
+    /// Files of both sides whose counterpart could not be read, with the finding about that.
+    pub(super) unread: Vec<(&'a File, &'a ReportFinding)>,
 }
 
 pub(super) fn pairs<'a>(old: &'a Side<'_>, new: &'a Side<'_>) -> FilePairs<'a> {
@@ -49,6 +52,9 @@ pub(super) fn pairs<'a>(old: &'a Side<'_>, new: &'a Side<'_>) -> FilePairs<'a> {
         let not_compared: FastSet<Vec<u8>> = of_kinds.map(below).collect();
         left.retain(|file| !not_compared.contains(&below(file)));
     }
+    let mut unread = Vec::new();
+    set_apart(&mut left, |file| new.lacks_file(file), &mut unread);
+    set_apart(&mut right, |file| old.lacks_file(file), &mut unread);
     let mut both = Vec::new();
     let exact: [&PairingKey<'_>; 5] = [
         &|file| Some([&below(file), &b"\0"[..], soname(file)].concat()),
@@ -62,6 +68,9 @@ pub(super) fn pairs<'a>(old: &'a Side<'_>, new: &'a Side<'_>) -> FilePairs<'a> {
     }
     by_links(&mut left, (new, &mut right), &mut both);
     by_old_names(&mut left, (old, &mut right), &mut both);
+    // The rest may be similar to a file that is not its counterpart.
+    set_apart(&mut left, |file| new.lacks_release(file), &mut unread);
+    set_apart(&mut right, |file| old.lacks_release(file), &mut unread);
     let similar: [&PairingKey<'_>; 4] = [
         &|file| is_library(file).then(|| [&dir(file), &b"/"[..], stem(soname(file))].concat()),
         &|file| (!is_library(file)).then(|| name(file).to_vec()),
@@ -73,32 +82,19 @@ pub(super) fn pairs<'a>(old: &'a Side<'_>, new: &'a Side<'_>) -> FilePairs<'a> {
     }
     by_symbols((old, &mut left), (new, &mut right), &mut both);
     both.arrange_by(|(a, _), (b, _)| a.path.cmp(&b.path));
-    FilePairs { both, gone: left, added: right }
+    FilePairs { both, gone: left, added: right, unread }
 }
 
-/// True if a letter follows the number with the digit at `at`. Such numbers are not versions:
-/// `sha1sum` and `sha256sum` are different programs.
-fn is_of_word(path: &[u8], at: usize) -> bool {
-    let rest = path[at..].iter().find(|byte| !byte.is_ascii_digit());
-    rest.is_some_and(u8::is_ascii_alphabetic)
-}
-
-/// A path with `0` in place of each version number: `lib/python0` for `lib/python3.11`. A number
-/// stays if a letter follows it.
-pub(super) fn without_numbers(path: &[u8]) -> Vec<u8> {
-    let mut out: Vec<u8> = Vec::with_capacity(path.len());
-    for (at, byte) in path.iter().enumerate() {
-        let in_number = out.last() == Some(&b'0');
-        let next_is_digit = path.get(at + 1).is_some_and(u8::is_ascii_digit);
-        match byte {
-            b'0'..=b'9' if is_of_word(path, at) => out.push(*byte),
-            b'0'..=b'9' if in_number => {}
-            b'0'..=b'9' => out.push(b'0'),
-            b'.' if in_number && next_is_digit => {}
-            _ => out.push(*byte),
-        }
-    }
-    out
+/// Moves the files with a finding about an unread counterpart to `apart`.
+fn set_apart<'a>(
+    files: &mut Vec<&'a File>,
+    finding: impl Fn(&File) -> Option<&'a ReportFinding>,
+    apart: &mut Vec<(&'a File, &'a ReportFinding)>,
+) {
+    files.retain(|file| {
+        let found = finding(file).map(|finding| apart.push((file, finding)));
+        found.is_none()
+    });
 }
 
 fn dir(file: &File) -> Vec<u8> {

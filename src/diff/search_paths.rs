@@ -1,6 +1,6 @@
 //! The entries of search paths that a file lost, and those in another order.
 
-use super::pairs::without_numbers;
+use super::numbers::without_numbers;
 use crate::order;
 use crate::package::without_hashes;
 use crate::report::model::File;

@@ -1,6 +1,7 @@
 //! One side of a comparison: a report with its files, and the symbols that these files export and
 //! import.
 
+use super::unread::UnreadPaths;
 use crate::catalogue::Level;
 use crate::finding::Finding;
 use crate::id::{FastMap, FastSet};
@@ -14,7 +15,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The levels and waivers of a policy.
 pub struct PolicyDecisions<'a> {
@@ -81,6 +82,8 @@ pub struct Side<'a> {
     /// the key.
     by_soname: FastMap<&'a [u8], &'a File>,
     links: Vec<PrefixLink<'a>>,
+    /// Paths that could not be read, or only in part.
+    pub(super) unread: UnreadPaths<'a>,
 }
 
 /// A link in a prefix to a directory of the same prefix.
@@ -96,9 +99,11 @@ pub(super) struct PrefixLink<'a> {
 impl<'a> Side<'a> {
     /// A side with a report and the symbols of its files.
     pub fn new(name: &'a str, report: &'a Report, symbols: SideSymbols<'a>) -> Self {
-        let indices = report.files.iter().enumerate().map(|(at, file)| (&*file.path, at)).collect();
+        let files = report.files.iter().enumerate();
+        let indices: FastMap<&Path, usize> = files.map(|(at, file)| (&*file.path, at)).collect();
         let (by_soname, links) = (FastMap::default(), links(report));
-        let mut side = Self { name, report, symbols, indices, by_soname, links };
+        let unread = UnreadPaths::of(report, |path| indices.contains_key(path));
+        let mut side = Self { name, report, symbols, indices, by_soname, links, unread };
         let mut by_soname = FastMap::default();
         for file in side.own() {
             by_soname.entry(soname(file)).or_insert(file);
@@ -199,11 +204,16 @@ impl<'a> Side<'a> {
         out
     }
 
-    /// Files that are damaged or could not be read completely.
-    pub(super) fn damaged(&self) -> FastSet<PathBuf> {
-        let rules = ["malformed", "unreadable"];
-        let all = self.report.findings.iter().filter(|finding| rules.contains(&&*finding.rule));
-        all.map(ReportFinding::full_path).collect()
+    /// The finding about an unread path of this side at a name of `file`, which is of the other side.
+    pub(super) fn lacks_file(&self, file: &File) -> Option<&'a ReportFinding> {
+        let mut names = all_names(file).filter(|_| !self.unread.is_empty());
+        names.find_map(|path| self.unread.lacks(&below_prefix(file, path)))
+    }
+
+    /// The same for a path that differs only in version numbers.
+    pub(super) fn lacks_release(&self, file: &File) -> Option<&'a ReportFinding> {
+        let mut names = all_names(file).filter(|_| !self.unread.is_empty());
+        names.find_map(|path| self.unread.lacks_release(&below_prefix(file, path)))
     }
 
     /// For each file, the number of its needs without a file.

@@ -8,7 +8,8 @@ use crate::report::model::ReportFinding;
 use crate::rules;
 use crate::text::show_path;
 use crate::triage::fingerprint_of;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A comparison that could not be made.
@@ -50,13 +51,13 @@ impl UndecidedComparison {
 }
 
 /// All comparisons that could not be made. The causes are reports without symbols, incomplete
-/// reports, damaged files, and rules that ran for only one report
+/// reports, damaged and unread files, and rules that ran for only one report
 /// ([`Audited::apart`](super::fresh::Audited)).
 pub(super) fn questions(
     [old, new]: [&Side<'_>; 2],
     against: &[Side<'_>],
     apart: &[Vec<String>; 2],
-    damaged: &[&Path],
+    not_compared: &BTreeSet<(PathBuf, &'static str)>,
 ) -> Vec<UndecidedComparison> {
     let mut out = Vec::new();
     for side in against.iter().filter(|side| !side.has_exports() || !side.has_imports()) {
@@ -71,7 +72,7 @@ pub(super) fn questions(
             out.push(UndecidedComparison::new(side.name, why));
         }
     }
-    out.extend(damaged.iter().map(|path| UndecidedComparison::new(*path, "damaged, not compared")));
+    out.extend(not_compared.iter().map(|(path, why)| UndecidedComparison::new(path, *why)));
     for side in [old, new] {
         if !side.has_exports() {
             out.push(UndecidedComparison::new(
@@ -83,5 +84,8 @@ pub(super) fn questions(
             out.push(UndecidedComparison::new(side.name, "some files were not read or decided"));
         }
     }
+    // OLD and NEW may have one name.
+    let mut seen = BTreeSet::new();
+    out.retain(|one| seen.insert((one.subject.clone(), one.why.clone())));
     out
 }

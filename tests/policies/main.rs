@@ -32,4 +32,5 @@ mod policy;
 mod policy_rules;
 mod rules;
 mod splits;
+mod unread;
 mod waivers;
