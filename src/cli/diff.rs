@@ -176,11 +176,17 @@ fn audit(shared: &SharedOptions, path: &Path, staged: bool) -> Result<SideSource
         bail!(
             "{name}: no ELF files\nhelp: name a prefix with programs or libraries, or a JSON report"
         );
+    if let [path] = &prepared.plan.paths[..]
+        && !staged
+    {
+        named::refuse_unreadable(&*prepared.tree, path, &name)?;
+    }
     }
     Ok(SideSource { name, of: SideInput::Run(Box::new(run)) })
 }
 
-/// Reads a JSON report. `None` if `path` is a directory, a file of another kind, or unreadable.
+/// Reads a JSON report from a file or a pipe. `None` if `path` is a directory, a file of another
+/// kind, or unreadable.
 fn read(path: &Path) -> Result<Option<Report>> {
     const HEAD: usize = 16;
     // An unreadable path is not an error yet: with --root, it may exist in the sysroot. If it does
@@ -190,12 +196,16 @@ fn read(path: &Path) -> Result<Option<Report>> {
     if first != Some(b'{') {
         return Ok(None);
     }
-    let refused = |why: String| named::refused(&show_path(path), &why);
     let short = named::read_before(path, json::BINDINGS, json::END).map_err(refused)?;
     let report = match short.map(json::read_without_bindings) {
         Some(Ok(report)) => report,
         // Another program may have written keys after the bindings.
         _ => json::read(&named::read(path, MOST_REPORT).map_err(refused)?)
+    let refused = |why: String| named::refused(&show_path(path), &why);
+    if let Some(content) = named::pipe(path, MOST_REPORT) {
+        let report = json::read(&content.map_err(refused)?).with_context(|| show_path(path))?;
+        return Ok(Some(listing_files(report, path)));
+    }
             .with_context(|| show_path(path))?,
     };
     if report.files.is_empty() {
@@ -211,4 +221,9 @@ fn side(source: &SideSource) -> Side<'_> {
         SideInput::Report(_) => SideSymbols::Report(report),
     };
     Side::new(&source.name, report, symbols)
+    Ok(Some(listing_files(report, path)))
+}
+
+/// Warns about a report without files.
+fn listing_files(report: Report, path: &Path) -> Report {
 }

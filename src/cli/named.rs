@@ -1,9 +1,9 @@
 //! Reads files that options name. Their kind is checked before they are opened, because a FIFO or
 //! device would block the run. Each read has a bound, because some files never end. Stdin is read
-//! only as `-`, for options that accept it.
+//! only as `-`, for options that accept it. A pipe is read only by `pipe`.
 
 use crate::tree::walk::describe;
-use crate::tree::{DiskTree, Opened, Special, Tree as _};
+use crate::tree::{DiskTree, EntryType, Opened, Special, Tree};
 use std::io::{self, Read as _};
 use std::path::Path;
 
@@ -69,11 +69,39 @@ pub(super) fn read_before(path: &Path, key: &[u8], end: &[u8]) -> Result<Option<
     Ok(None)
 }
 
+/// Reads the pipe at `path` to its end, such as one that a shell makes for `<(command)`. A pipe can
+/// be read only once. `None` for any other file. The error is the reason, without the path.
+pub(super) fn pipe(path: &Path, most: u64) -> Option<Result<Vec<u8>, String>> {
+    let Ok(Opened::Special(Special::Fifo)) = DiskTree::new().open(path) else { return None };
+    Some(read_pipe(path, most))
+}
+
+fn read_pipe(path: &Path, most: u64) -> Result<Vec<u8>, String> {
+    let pipe = DiskTree::new().open_pipe(path).map_err(describe)?;
+    to_end(pipe, most)
+}
+
+/// Fails if the file at `path` in `tree` cannot be opened, or is neither a regular file nor a
+/// directory. A directory that cannot be listed is not an error. `typed` is the path as typed.
+pub(super) fn refuse_unreadable(tree: &dyn Tree, path: &Path, typed: &str) -> anyhow::Result<()> {
+    let why = match tree.open(path) {
+        Ok(Opened::File(_) | Opened::Directory) => return Ok(()),
+        Ok(Opened::Special(special)) => irregular(special),
+        Err(_) if tree.kind(path) == Ok(EntryType::Directory) => return Ok(()),
+        Err(errno) => describe(errno),
+    };
+    Err(refused_with(typed, &why, "name a directory, a file or a JSON report"))
+}
+
 /// Reads stdin to its end. Fails if there are more than `most` bytes.
 pub(super) fn stdin(most: u64) -> Result<Vec<u8>, String> {
+    to_end(io::stdin().lock(), most)
+}
+
+/// Reads a stream to its end. Fails if it has more than `most` bytes.
+fn to_end(stream: impl io::Read, most: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    let read = io::stdin().lock().take(most + 1).read_to_end(&mut bytes);
-    read.map_err(|error| plain(&error))?;
+    stream.take(most + 1).read_to_end(&mut bytes).map_err(|error| plain(&error))?;
     if bytes.len() as u64 > most {
         return Err(format!("larger than {} MiB", most >> 20));
     }

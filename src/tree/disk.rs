@@ -97,6 +97,19 @@ impl DiskTree {
         }))
     }
 
+    /// Opens the pipe at `path` as a stream. Fails with ENXIO for any other file.
+    pub fn open_pipe(&self, path: &Path) -> Result<impl std::io::Read + use<>, Errno> {
+        const PIPE: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
+        let path = self.absolute(path);
+        let far = self.anchor.reach(&path)?;
+        let file = File::from(rustix::fs::openat(far.dir(), far.name(), PIPE, Mode::empty())?);
+        let stat = rustix::fs::fstat(&file)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Fifo => Ok(file),
+            _ => Err(Errno::NXIO),
+        }
+    }
+
     fn handle(&self, file: File) -> Result<Handle, Errno> {
         let stat = convert(&rustix::fs::fstat(&file)?)?;
         Ok(self.handle_of(file, stat))
