@@ -6,6 +6,7 @@ mod fingerprint;
 mod lines;
 mod rewrite;
 mod scope;
+mod undecided;
 mod values;
 mod waivers;
 

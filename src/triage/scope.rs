@@ -7,11 +7,11 @@
 
 use super::baseline::BaselineLine;
 use super::fingerprint::{Sonames, package_digits, package_name};
+use super::undecided::{UndecidedFacts, may_have};
 use super::values::Values;
 use crate::audit::Audit;
 use crate::catalogue::RuleId;
 use crate::facts::{Content, Corpus, FileFacts};
-use crate::format::elf::Object;
 use crate::id::{FastMap, FastSet, FileId};
 use crate::order::Arrange as _;
 use crate::package::{Prefixes, holds_store};
@@ -19,7 +19,7 @@ use crate::plan::Plan;
 use crate::policy::{Pattern, Waiver};
 use crate::rules::{self, CheckedFiles, Rule};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// The digits of a fingerprint that identify the package of a prefix, and a path below that prefix.
@@ -37,11 +37,14 @@ pub struct RunScope<'a> {
     dependencies: FastMap<Below, Vec<FileId>>,
     /// Paths with the file name cut to the soname, for files with a longer name.
     cut: FastSet<Below>,
-    /// Files that were read only in part. They may have findings that this run did not make.
-    partial: FastSet<FileId>,
+    /// Facts that the run did not decide. They may have findings that it did not make.
+    undecided: UndecidedFacts,
     /// Directories of the command line, as package and path below the prefix. `None` stands for all
     /// packages.
     dirs: Vec<(Option<String>, Vec<u8>)>,
+    /// Directories of the command line below other ones, as paths below the outer directory.
+    /// Findings about their files have paths below the inner directory.
+    nested: FastSet<Below>,
     /// Paths that could not be read.
     blind: FastSet<Below>,
     /// Rules that ran.
@@ -59,6 +62,21 @@ fn bytes(path: &Path) -> Vec<u8> {
 fn place(prefixes: &Prefixes, path: &Path) -> Below {
     let located = prefixes.locate(path);
     (package_digits(&package_name(located.prefix.as_deref())), bytes(&located.path))
+}
+
+/// The directories of the command line that are below other ones, relative to these.
+fn nested(prefixes: &Prefixes) -> FastSet<Below> {
+    let prefix_of = |dir: &Path| prefixes.locate(&dir.join("x")).prefix;
+    let own: Vec<&PathBuf> =
+        prefixes.dirs().iter().filter(|dir| prefix_of(dir).as_ref() == Some(*dir)).collect();
+    let mut out = FastSet::default();
+    for outer in &own {
+        let digits = package_digits(&package_name(Some(outer)));
+        let below = own.iter().filter_map(|inner| inner.strip_prefix(outer).ok());
+        let below = below.filter(|below| !below.as_os_str().is_empty());
+        out.extend(below.map(|below| (digits.clone(), bytes(below))));
+    }
+    out
 }
 
 /// True if `path` is `dir` or below it. An empty `dir` is the whole prefix; absolute paths are not
@@ -83,44 +101,69 @@ fn depends_on_company(rule: &Rule) -> bool {
     rule.checked_files == CheckedFiles::Loaded || rule.id == *"undecided"
 }
 
-/// True if `object` may still have the finding: it still names the symbol or library `name`. True
-/// for rules that are about neither.
-fn may_have(object: &Object, rule: &str, name: &[u8]) -> bool {
-    // The name is `symbol@version` or `library@version`.
-    let begins = |text: &[u8]| {
-        name.strip_prefix(text).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"@"))
-    };
-    let needs = || object.needs.iter().map(|need| object.str(need.name)).chain(object.interp());
-    let versions = || object.versions.needs.iter().map(|need| object.str(need.file));
-    match rule {
-        "undefined-symbol" => object.references.iter().any(|r| begins(object.reference_name(r))),
-        "missing-library" | "outside-closure" | "wrong-architecture" => needs().any(begins),
-        "missing-version" => versions().any(begins),
-        _ => true,
-    }
-}
-
 /// The paths of a scope, sorted on first use to match waivers quickly.
 pub(super) struct ScopeNames<'s> {
     scope: &'s RunScope<'s>,
     /// Paths of audited files, then paths of dependencies.
     sorted: OnceLock<[Values<'s>; 2]>,
+    /// Paths of files with undecided facts.
+    undecided: OnceLock<Vec<(&'s [u8], FileId)>>,
 }
 
 impl<'s> ScopeNames<'s> {
     pub(super) fn of(scope: &'s RunScope<'s>) -> Self {
-        Self { scope, sorted: OnceLock::new() }
+        Self { scope, sorted: OnceLock::new(), undecided: OnceLock::new() }
     }
 
     /// True if the unused `waiver` could have matched. Its rule must have run, and its path must
     /// match a file that the rule checks. For a waiver without a path, the run must have audited a
-    /// directory.
+    /// directory. Nothing that it could match is undecided.
     pub(super) fn concern(&self, waiver: &Waiver) -> bool {
         self.scope.is_active(&waiver.rule)
             && match &waiver.path {
                 Some(pattern) => self.hold(pattern, checks_loaded(&waiver.rule)),
                 None => !self.scope.dirs.is_empty(),
             }
+            && !self.hides_match(waiver)
+    }
+
+    /// True if the run could not read a path or decide a fact that `waiver` could match.
+    fn hides_match(&self, waiver: &Waiver) -> bool {
+        let scope = self.scope;
+        let Some(rule) = rules::find(&waiver.rule).filter(|rule| !rule.group.is_input) else {
+            return false;
+        };
+        let fits = |path: &[u8]| waiver.path.as_ref().is_none_or(|pattern| pattern.matches(path));
+        let is_below = |dir: &[u8]| {
+            let begin = waiver.path.as_ref().map_or(&b""[..], |pattern| pattern.ends().0);
+            let both = begin.iter().zip(dir);
+            both.take_while(|(a, b)| a == b).count() == begin.len().min(dir.len())
+        };
+        if !WITHOUT_FILE.contains(&rule.id.as_str())
+            && scope.blind.iter().any(|(_, path)| fits(path) || is_below(path))
+        {
+            return true;
+        }
+        let in_company = depends_on_company(rule);
+        self.undecided().iter().any(|(path, file)| {
+            let object = scope.corpus.and_then(|corpus| corpus.files[*file].object());
+            fits(path)
+                && scope.is_judged(&waiver.rule, *file)
+                && scope.undecided.hides(*file, object, waiver, in_company)
+        })
+    }
+
+    fn undecided(&self) -> &[(&'s [u8], FileId)] {
+        self.undecided.get_or_init(|| {
+            let scope = self.scope;
+            let files = scope.undecided.files();
+            let all = scope.audited.iter().chain(&scope.dependencies);
+            let paths = all.filter(|_| !files.is_empty()).flat_map(|((_, path), own)| {
+                let own = own.iter().copied().filter(|file| files.contains(file));
+                own.map(|file| (&**path, file))
+            });
+            paths.collect()
+        })
     }
 
     fn hold(&self, pattern: &Pattern, of_dependencies: bool) -> bool {
@@ -146,7 +189,8 @@ impl<'a> RunScope<'a> {
     pub fn of(audit: &'a Audit, sonames: &Sonames, plan: &Plan) -> Self {
         let prefixes = &audit.prefixes;
         let ran = rules::RULES.iter().filter(|rule| rule.runs(plan)).map(|rule| rule.id).collect();
-        let mut out = Self { ran, corpus: Some(&audit.corpus), ..Self::default() };
+        let undecided = UndecidedFacts::of(audit, plan);
+        let mut out = Self { ran, corpus: Some(&audit.corpus), undecided, ..Self::default() };
         for (file, facts) in audit.corpus.files.entries() {
             out.add_file(file, facts, prefixes, sonames);
         }
@@ -158,7 +202,7 @@ impl<'a> RunScope<'a> {
                 out.dirs.push((None, Vec::new()));
             }
         }
-        out.partial.extend(audit.left_out().iter().map(|left_out| left_out.file));
+        out.nested = nested(prefixes);
         out.blind = audit.problems.iter().map(|p| place(prefixes, &p.path)).collect();
         out
     }
@@ -180,9 +224,6 @@ impl<'a> RunScope<'a> {
         let mut names = vec![(package, path)];
         names.extend(cut);
         names.extend(facts.names.iter().map(|name| place(prefixes, &name.path)));
-        if facts.unreadable.is_some() || facts.all_defects().next().is_some() {
-            self.partial.insert(file);
-        }
         names.arrange();
         names.dedup();
         let files = if facts.audited { &mut self.audited } else { &mut self.dependencies };
@@ -232,6 +273,19 @@ impl<'a> RunScope<'a> {
         is_of_file && self.files_at(&at).is_empty() && !(digits && another())
     }
 
+    /// True if the run could not read another version of the library at a path. The name ends after
+    /// `.so`, because the soname is not known.
+    fn has_blind_release(&self, (package, path): &Below) -> bool {
+        let name = path.iter().rposition(|b| *b == b'/').map_or(0, |slash| slash + 1);
+        let Some(at) = memchr::memmem::find(&path[name..], b".so") else { return false };
+        let begin = &path[..name + at + ".so".len()];
+        let is_release = |other: &[u8]| {
+            let rest = other.strip_prefix(begin);
+            rest.is_some_and(|rest| !rest.contains(&b'/'))
+        };
+        self.blind.iter().any(|(of, other)| of == package && is_release(other))
+    }
+
     /// True if a directory of the command line is the prefix of `package` or contains a store.
     fn covers(&self, package: &str) -> bool {
         let mut whole = self.dirs.iter().filter(|(_, dir)| dir.is_empty());
@@ -251,21 +305,30 @@ impl<'a> RunScope<'a> {
     /// - unlimited if such a directory is outside of packages or contains a store
     /// - 0 if the rule did not run or could not check the file
     /// - the number of files that no longer name the symbol or library, for rules that depend on
-    ///   entry points and if the run does not cover the package
+    ///   entry points, if the run does not cover the package or leaves the fact undecided
     pub(super) fn looked_at(&self, entry: &BaselineLine) -> usize {
         let at: Below = (entry.package().to_owned(), entry.path.clone());
         let input = rules::find(&entry.rule).is_some_and(|rule| rule.group.is_input);
         let mut files = self.files_at(&at);
-        let is_partial = files.iter().any(|file| self.partial.contains(file));
+        let is_partial = files.iter().any(|file| self.undecided.partial.contains(file));
         if !self.is_active(&entry.rule) || (is_partial && !input) {
             return 0;
         }
-        if above(&at.1).any(|dir| self.blind.contains(&(at.0.clone(), dir.to_vec()))) {
+        let is_blind = |path: &[u8]| self.blind.contains(&(at.0.clone(), path.to_vec()));
+        if above(&at.1).any(is_blind) || (!input && is_blind(&at.1)) {
+            return 0;
+        }
+        let is_nested = || {
+            let mut dirs = above(&at.1);
+            dirs.any(|dir| self.nested.contains(&(at.0.clone(), dir.to_vec())))
+        };
+        if files.is_empty() && (is_nested() || !input && self.has_blind_release(&at)) {
             return 0;
         }
         files.retain(|file| self.is_judged(&entry.rule, *file));
         let in_company = rules::find(&entry.rule).is_some_and(depends_on_company);
-        if in_company && !files.is_empty() && !self.covers(&at.0) {
+        let is_open = |file: &FileId| self.undecided.leaves_open(*file, &entry.rule, &entry.name);
+        if in_company && !files.is_empty() && (!self.covers(&at.0) || files.iter().any(is_open)) {
             return self.repaired(&files, entry);
         }
         let walked = |(package, dir): &&(Option<String>, Vec<u8>)| {
