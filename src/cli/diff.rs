@@ -12,6 +12,7 @@ use super::{
 use crate::diff::{self, Difference, PolicyDecisions, Side, SideSymbols};
 use crate::facts::FileFacts;
 use crate::finding::Finding;
+use crate::policy::Policy;
 use crate::report::model::{AuditFacts, Parts};
 use crate::report::{self, NamedFormat, Rendering, Report, json};
 use crate::text::show_path;
@@ -80,6 +81,14 @@ impl SideSource {
         }
     }
 
+    /// Applies the levels and waivers of `policy` to the findings of a report. An audit of this run
+    /// has applied them already.
+    fn apply(&mut self, policy: &Policy) {
+        if let SideInput::Report(report) = &mut self.of {
+            diff::apply_policy(report, policy, plan::today());
+        }
+    }
+
     /// The files with their names; none for a report.
     fn files(&self) -> impl Iterator<Item = &FileFacts> {
         let run = match &self.of {
@@ -112,17 +121,20 @@ pub(super) fn diff(shared: &SharedOptions, options: &DiffOptions) -> Result<Exit
         None => audit(shared, path, staged),
     };
     let (old, new) = rayon::join(|| read(&options.old), || read(&options.new));
-    let old = source(&options.old, old?, options.stages)?;
-    let new = source(&options.new, new?, options.stages)?;
+    let mut old = source(&options.old, old?, options.stages)?;
+    let mut new = source(&options.new, new?, options.stages)?;
     let other = |path: &PathBuf| source(path, read(path)?, false);
     let against: Vec<SideSource> = options.against.iter().map(other).collect::<Result<_>>()?;
+    // Waivers may name each hard link, as in `check`. Reports do not tell them from other links.
+    let names = Sonames::default().with_links(old.files().chain(new.files()));
+    old.apply(&policy);
+    new.apply(&policy);
     let difference = {
         let against: Vec<Side<'_>> = against.iter().map(side).collect();
         let level = |rule: &crate::rules::Rule| policy.level_of(&rule.known());
-        // Waivers may name each hard link, as in `check`. Reports do not tell them from other
-        // links.
-        let names = Sonames::default().with_links(old.files().chain(new.files()));
-        let waived = |finding: &Finding| triage::is_waived(&policy, plan::today(), finding, &names);
+        let waived = |finding: &Finding| {
+            triage::waiver_of(&policy, plan::today(), finding, &names).is_some()
+        };
         let judge = PolicyDecisions { level: &level, waived: &waived };
         diff::compare(&side(&old), &side(&new), &against, &judge)
     };

@@ -14,21 +14,23 @@
 
 mod compare;
 mod fresh;
+mod given;
 mod human;
 mod json;
 mod names;
-mod pairs;
 mod numbers;
+mod pairs;
 mod search_paths;
 mod sides;
 mod symbols;
 mod undecided;
-mod users;
 mod unread;
+mod users;
 mod words;
 mod worse;
 
 pub use compare::compare;
+pub use given::apply_policy;
 pub use human::{markdown, render as human, table};
 pub use json::{SCHEMA, render as json};
 pub use sides::{PolicyDecisions, Side, SideSymbols};

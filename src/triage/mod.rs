@@ -26,7 +26,7 @@ use rayon::prelude::*;
 use scope::ScopeNames;
 use std::sync::Arc;
 use waivers::Waiving;
-pub use waivers::is_waived;
+pub use waivers::waiver_of;
 
 /// A finding with its level.
 #[derive(Debug)]

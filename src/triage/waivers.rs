@@ -172,12 +172,17 @@ const KEYS: [WaiverKey; 7] = [
     (|waiver| &waiver.detail, |finding| finding.detail.as_deref()),
 ];
 
-/// True if a waiver of a policy accepts a finding on the day `today`. `sonames` has the further
+/// The first waiver of a policy that accepts a finding on the day `today`. `sonames` has the further
 /// hard links of files.
-pub fn is_waived(policy: &Policy, today: Day, finding: &Finding, sonames: &Sonames) -> bool {
+pub fn waiver_of<'p>(
+    policy: &'p Policy,
+    today: Day,
+    finding: &Finding,
+    sonames: &Sonames,
+) -> Option<&'p Waiver> {
     let is_current = |waiver: &Waiver| waiver.expires.is_none_or(|last| last >= today);
     let mut own = policy.waivers.iter().filter(|waiver| waiver.rule == finding.rule.as_str());
-    own.any(|waiver| is_current(waiver) && matches(waiver, finding, sonames))
+    own.find(|waiver| is_current(waiver) && matches(waiver, finding, sonames))
 }
 
 /// True if all selectors of `waiver` match the finding. A selector does not match an absent key.

@@ -5,6 +5,7 @@
 use crate::support;
 
 use serde_json::Value;
+use std::collections::BTreeSet;
 use support::Lab;
 
 /// Rules about search paths and links are off: libraries of laboratories have no links.
@@ -146,4 +147,84 @@ fn a_report_of_an_earlier_release_shows_no_change_of_an_equal_prefix() {
         let (value, _) = diff(&lab, old, new, OFF);
         assert_eq!(words(&value, "findings"), strings(expected), "{old} {new}: {value}");
     }
+}
+
+#[test]
+fn levels_and_waivers_apply_to_reports_as_to_directories() {
+    let lab = Lab::new();
+    lab.so("old/libe.so", "int f(void) { return 1; }", &[]);
+    lab.so("new/libe.so", "int u3(void); int f(void) { return u3(); }", &[]);
+    report(&lab, "old.json", "old", OFF);
+    report(&lab, "new.json", "new", OFF);
+    lab.write(
+        "w.toml",
+        "schema = 1\n[[waive]]\nrule = \"undefined-symbol\"\nsymbol = \"u3\"\nreason = \"r\"\n",
+    );
+    let found = ["undefined-symbol"];
+    let cases: [(&[&str], &[&str], i32); 5] = [
+        (&[], &found, 1),
+        (&["-A", "undefined-symbol"], &[], 0),
+        (&["-A", "symbol"], &[], 0),
+        (&["-W", "undefined-symbol"], &found, 0),
+        (&["--policy", "w.toml"], &[], 0),
+    ];
+    for (options, findings, status) in cases {
+        for (old, new) in
+            [("old", "new"), ("old.json", "new.json"), ("old.json", "new"), ("old", "new.json")]
+        {
+            let (value, code) = diff(&lab, old, new, &[OFF, options].concat());
+            let case = format!("{old} {new} {options:?}: {value:#}");
+            assert_eq!(
+                (words(&value, "findings"), code),
+                (strings(findings), Some(status)),
+                "{case}"
+            );
+            let back = diff(&lab, new, old, &[OFF, options].concat()).0;
+            let fixed = if options.contains(&"-W") { &found[..] } else { findings };
+            assert_eq!(words(&back, "fixed"), strings(fixed), "{case}");
+        }
+    }
+    // The run of a report may have enabled a rule that is off by default.
+    report(&lab, "hard.json", "new", &[OFF, &["-D", "hardening"]].concat());
+    let (value, _) = diff(&lab, "hard.json", "new.json", OFF);
+    assert!(value["undecided"].to_string().contains("did not run"), "{value:#}");
+}
+
+#[test]
+fn a_pipe_is_read_as_a_report() {
+    let lab = Lab::new();
+    lab.so("p/libe.so", "int u3(void); int f(void) { return u3(); }", &[]);
+    report(&lab, "p.json", "p", OFF);
+    let (program, off) = (env!("CARGO_BIN_EXE_linkaudit"), OFF.join(" "));
+    let run = |line: &str| {
+        lab.sh(&format!(
+            "la() {{ env -i {program} diff \"$@\" {off} --isolated --format json; }}; {line}"
+        ))
+    };
+    for line in ["cat p.json | la /dev/stdin p", "cat p.json | la p /dev/fd/0"] {
+        let output = run(line);
+        let value: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!((output.status.code(), &value["unchanged"]), (Some(0), &1.into()), "{line}");
+    }
+    let output = run("mkfifo f; cat p.json > f & la f p");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    for line in
+        [": | la /dev/stdin p", "echo x | la /dev/stdin p", "la /dev/null p", "la p /dev/null"]
+    {
+        let output = run(line);
+        assert_eq!(output.status.code(), Some(2), "{line}: {output:?}");
+        assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{line}");
+    }
+}
+
+#[test]
+fn two_sides_of_one_name_are_said_once() {
+    let lab = Lab::new();
+    lab.so("p/libe.so", "int f(void) { return 1; }", &[]);
+    lab.sh("head -c 30 p/libe.so > p/libd.so");
+    let (value, code) = diff(&lab, "p", "p", OFF);
+    let lines = words(&value, "undecided");
+    let distinct: BTreeSet<&String> = lines.iter().collect();
+    assert_eq!((distinct.len(), code), (lines.len(), Some(3)), "{lines:?}");
+    assert!(lines.contains(&"p: some files were not read or decided".to_owned()), "{lines:?}");
 }

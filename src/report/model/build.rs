@@ -274,16 +274,22 @@ struct Waivers(FastMap<usize, Arc<ReportWaiver>>);
 
 impl Waivers {
     fn of(&mut self, by: &Arc<AppliedWaiver>) -> Arc<ReportWaiver> {
-        let made = self.0.entry(Arc::as_ptr(by).addr()).or_insert_with(|| {
-            Arc::new(ReportWaiver {
-                by: if by.baseline { WaivedBy::Baseline } else { WaivedBy::Policy },
-                reason: by.reason.clone(),
-                source: by.origin.source.to_string(),
-                line: Some(by.origin.line).filter(|line| *line > 0),
-                expires: by.expires.map(|day| day.to_string()),
-            })
-        });
+        let made =
+            self.0.entry(Arc::as_ptr(by).addr()).or_insert_with(|| Arc::new(ReportWaiver::of(by)));
         Arc::clone(made)
+    }
+}
+
+impl ReportWaiver {
+    /// A waiver as reports show it.
+    pub(crate) fn of(by: &AppliedWaiver) -> Self {
+        Self {
+            by: if by.baseline { WaivedBy::Baseline } else { WaivedBy::Policy },
+            reason: by.reason.clone(),
+            source: by.origin.source.to_string(),
+            line: Some(by.origin.line).filter(|line| *line > 0),
+            expires: by.expires.map(|day| day.to_string()),
+        }
     }
 }
 
