@@ -66,7 +66,8 @@ impl<'a> AuditedSystem<'a> {
         };
         let sysroot = self.root.as_ref().map(|(_, real)| real.clone());
         let stages = self.stages.iter().map(|stage| stage.dir.clone()).collect();
-        Ok(Paths { base: Some(base), sysroot, stages, ..Paths::default() })
+        let here = self.here.to_path_buf();
+        Ok(Paths { base: Some(base), here, sysroot, stages, ..Paths::default() })
     }
 
     /// The file system that is audited, without stages.

@@ -194,6 +194,7 @@ pub(super) fn prepare_with(
         rule_wants: Wants::NONE,
         hosts,
         today: today(),
+    let policies = plan.policy.files().map(Path::to_path_buf).collect();
         members: !lists.is_empty(),
         indexes: false,
         symbols: Vec::new(),
@@ -209,7 +210,7 @@ pub(super) fn prepare_with(
         merged,
         baselines,
         style: style(shared),
-        paths: Paths { staged: moved, ..place.outputs(shared)? },
+        paths: Paths { staged: moved, policies, ..place.outputs(shared)? },
         progress: shows_progress(shared),
     })
 }

@@ -102,7 +102,8 @@ pub(super) fn of_run(shared: &SharedOptions, color: bool) -> Result<Arc<Policy>>
 fn merged(shared: &SharedOptions, more: &[OsString], color: bool, after: &str) -> Result<Policy> {
     let named = || shared.policy.iter().chain(more).map(|name| &**name);
     let found = named().next().is_none() && found(shared)?;
-    let named = named().chain(found.then_some(OsStr::new(FOUND)));
+    let named: Vec<OsString> = named().map(plain_name).collect();
+    let named = named.iter().map(|name| &**name).chain(found.then_some(OsStr::new(FOUND)));
     let mut policy = match policy::load(named, &Disk, rules::catalogue()) {
         Ok(policy) => policy,
         Err(mistakes) => return Err(refuse(&mistakes, color, after)),
@@ -113,6 +114,28 @@ fn merged(shared: &SharedOptions, more: &[OsString], color: bool, after: &str) -
         message::warning(&format!("{origin}: rule `{old}` was renamed to `{new}`"));
     }
     Ok(policy)
+}
+
+/// The name of a policy below the current directory, relative to it and without `./`. The name is
+/// part of fingerprints, so it must not depend on how the path was typed. All other names stay.
+fn plain_name(name: &OsStr) -> OsString {
+    let is_file = |path: &&Path| {
+        let text = path.to_str().unwrap_or_default();
+        !path.as_os_str().is_empty() && !policy::is_built_in(text)
+    };
+    let plain = below_here(Path::new(name));
+    plain.as_deref().filter(is_file).map_or_else(|| name.to_owned(), OsString::from)
+}
+
+/// The path relative to the current directory, if it is below it.
+fn below_here(path: &Path) -> Option<PathBuf> {
+    if path.is_relative() {
+        return path.strip_prefix(".").ok().map(Path::to_path_buf);
+    }
+    let here = std::env::current_dir().ok()?;
+    let real = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+    let below = |path: &Path| path.strip_prefix(&here).ok().map(Path::to_path_buf);
+    below(path).or_else(|| below(&real()?))
 }
 
 /// True if the policy in the current directory applies: it exists, and `--isolated` is not given. A

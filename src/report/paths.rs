@@ -13,10 +13,14 @@ use std::path::{Component, Path, PathBuf};
 pub struct Paths {
     /// `--relative-to` or the current directory; `None` for full paths.
     pub base: Option<PathBuf>,
+    /// The current directory, for relative paths such as those of policies.
+    pub here: PathBuf,
     /// The sysroot of `--root`.
     pub sysroot: Option<PathBuf>,
     /// The staging directories, with links resolved.
     pub stages: Vec<PathBuf>,
+    /// Paths of policies in findings. They are outside of the sysroot.
+    pub policies: Vec<PathBuf>,
     /// Staged files whose path below the staging directory differs from the installed path, by
     /// installed path.
     pub staged: FastMap<PathBuf, PathBuf>,
@@ -25,7 +29,10 @@ pub struct Paths {
 impl Paths {
     /// The path on this machine of a file in the audited system.
     fn here(&self, path: &Path) -> PathBuf {
-        match &self.sysroot {
+        if path.is_relative() {
+            return self.here.join(path);
+        }
+        match self.sysroot.as_ref().filter(|_| !self.policies.iter().any(|own| own == path)) {
             Some(root) => root.join(path.strip_prefix("/").unwrap_or(path)),
             None => path.to_path_buf(),
         }

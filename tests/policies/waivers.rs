@@ -1,5 +1,6 @@
 //! Waivers by each key of a finding.
 
+use crate::support::Lab;
 use crate::support::report::list;
 use crate::support::rule_fixtures::Fixture;
 use std::collections::BTreeSet;
@@ -70,4 +71,31 @@ fn every_key_waives_its_finding() {
     println!("waivers by one key: {waivers} waivers, {} differ", wrong.len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(by_target > 0, "no fixture has a target");
+}
+
+/// A baseline line about a policy fits however the path of the policy is typed.
+#[test]
+fn the_path_of_a_policy_is_the_same_however_it_is_typed() {
+    let lab = Lab::new();
+    lab.so("p/libe.so", "int f(void) { return 1; }", &[]);
+    lab.write(
+        "o/p.toml",
+        "schema = 1\n[[waive]]\nrule = \"undefined-symbol\"\nsymbol = \"no\"\nreason = \"r\"\n",
+    );
+    let full = lab.path("o/p.toml");
+    let full = full.to_str().expect("a path in UTF-8");
+    let run = |policy: &str, more: &[&str]| {
+        let all = ["p", "--policy", policy, "-A", "link-hygiene", "--fail-on", "warning"];
+        lab.linkaudit(&[&all, more].concat())
+    };
+    run("o/p.toml", &["--write-baseline", "known"]);
+    let known = std::fs::read_to_string(lab.path("known")).expect("a baseline");
+    assert!(known.contains(" stale-waiver o/p.toml "), "{known}");
+    for policy in ["o/p.toml", "./o/p.toml", full] {
+        let output = run(policy, &["--baseline", "known", "--fail-on-stale"]);
+        assert_eq!(output.status.code(), Some(0), "{policy}: {output:?}");
+        let output = run(policy, &["--relative-to", "o", "--format", "gcc"]);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.starts_with("p.toml: "), "{policy}: {text}");
+    }
 }
