@@ -121,8 +121,10 @@ impl AuditRun {
 
     /// With `--require-elf`, a run without anything to audit is an error.
     pub(super) fn require_elf(&self, shared: &SharedOptions) -> Result<()> {
-        if shared.require_elf && self.has_nothing_to_audit() {
-            let entries = count(self.report.totals.entries, "entry", "entries");
+        // ELF files of another system, such as debug files, show that the path is right.
+        let totals = &self.report.totals;
+        if shared.require_elf && self.has_nothing_to_audit() && totals.foreign.is_empty() {
+            let entries = count(totals.entries, "entry", "entries");
             bail!("nothing to audit: 0 ELF files and archives in {entries}");
         }
         Ok(())

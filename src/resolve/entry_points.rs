@@ -18,6 +18,7 @@ use crate::order::Arrange as _;
 use crate::plan::Plan;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// All closures of a run.
@@ -30,7 +31,7 @@ pub struct Closures {
     pub lone: FastMap<FileId, Closure>,
     /// Files without a loader, and the reason.
     pub no_loader: Vec<(FileId, NoLoader)>,
-    /// Files given by name that belong to another system, and the reason.
+    /// Files of the command line that belong to another system, and the reason.
     pub foreign: Vec<(FileId, Foreign)>,
     /// Programs whose PT_INTERP cannot be used, with the reason.
     pub bad_interps: Vec<(FileId, InterpreterDefect)>,
@@ -45,6 +46,16 @@ impl Closures {
         list.arrange_by_key(|(file, _)| *file);
         list
     }
+}
+
+/// True if the command line names the file. A list has all files of a package, as a directory has.
+fn is_typed(start: &Start, plan: &Plan) -> bool {
+    let name = start.path.strip_prefix(b"./").unwrap_or(&start.path);
+    let is_name = |path: &PathBuf| {
+        let path = path.as_os_str().as_bytes();
+        path == start.path || path == name
+    };
+    plan.listed.is_empty() || plan.paths.iter().any(is_name)
 }
 
 /// The state of the selection between rounds.
@@ -70,7 +81,7 @@ pub struct Resolving {
     plugins: Vec<EntryPointCandidate>,
     /// Files that became plugins because no other object needs them.
     given_away: FastSet<FileId>,
-    /// Given files that belong to another system; they never become entry points.
+    /// Files of the command line that belong to another system; they never become entry points.
     foreign: BTreeMap<FileId, Foreign>,
     bad_interps: BadInterps,
     pass: Pass,
@@ -109,7 +120,7 @@ impl Resolving {
             // `ldd` passes any file to the loader.
             let foreign = store.file(start.file).foreign().filter(|_| !plan.every_file_is_root);
             if let Some(foreign) = foreign {
-                if given {
+                if given && is_typed(&start, plan) {
                     foreign_files.insert(start.file, foreign);
                 }
                 continue;

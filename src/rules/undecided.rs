@@ -48,7 +48,7 @@ searched for.
 If a file has more than 100,000 needed libraries or undefined symbols, only the first 100,000 are checked.
 
 A file of another system is reported if the command line names it: an object of Android or a BSD, a kernel
-module, firmware, a core file. In a directory, such files are only counted.
+module, firmware, a core file. In a directory and in a list of `--files-from`, such files are only counted.
 
 ## Why it matters
 

@@ -77,3 +77,22 @@ fn a_list_that_is_not_there() {
     run(&lab, &["fine", "--files-from", "nosuch"]).refused(&["nosuch"]).in_style();
     run(&lab, &["fine", "--files-from", "broken"]).refused(&["broken"]).in_style();
 }
+
+/// A list has all files of a package, as a directory has: foreign files are only counted.
+#[test]
+fn a_foreign_file_in_a_list_is_counted() {
+    let lab = Lab::new();
+    lab.so("p/libe.so", "int f(void) { return 1; }", &["-nostdlib"]);
+    let mut bytes = std::fs::read(lab.path("p/libe.so")).expect("the library");
+    // e_ident[EI_OSABI] is FreeBSD.
+    bytes[7] = 9;
+    lab.write("p/libe.so", bytes);
+    lab.write("list", "p/libe.so\n");
+    let quiet = ["-A", "link-hygiene", "--require-elf"];
+    let named = report(&lab, &["p/libe.so"]);
+    assert_eq!(named["complete"], false, "{named:#}");
+    for paths in [&["p"][..], &["--files-from", "list"]] {
+        let own = run(&lab, &[paths, &quiet].concat());
+        assert_eq!(own.status, 0, "{paths:?}: {}{}", own.out, own.err);
+    }
+}
