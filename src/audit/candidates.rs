@@ -6,7 +6,7 @@ use crate::diagnosis::MissingNeed;
 use crate::facts::{Corpus, FileFacts};
 use crate::id::{FastMap, FastSet, FileId};
 use crate::order::Arrange as _;
-use crate::package::{Prefixes, is_store};
+use crate::package::{Prefixes, is_store, store_of};
 use crate::parallel;
 use crate::text::last_part;
 use crate::tree::walk::{GivenPath, ListedNames};
@@ -183,17 +183,21 @@ pub fn named_below(
 }
 
 /// The files below `prefix` whose name contains `.so` or is one of `names`, by name. At most
-/// `MOST_OF_NAME` are kept for a name. All directories of one depth are listed at once.
+/// `MOST_OF_NAME` are kept for a name. All directories of one depth are listed at once. Links to
+/// directories outside of the prefix are followed, each directory once.
 fn list(tree: &dyn Tree, prefix: &Path, names: &FastSet<OsString>) -> Listing {
     let mut out = Listing::default();
     let mut todo = vec![prefix.to_path_buf()];
     let mut seen = 0_usize;
+    let mut linked: Vec<PathBuf> = Vec::new();
     while !todo.is_empty() {
         let listed = parallel::map(&todo, |dir| list_one(tree, dir, names));
         let dirs = std::mem::take(&mut todo);
+        let mut links = Vec::new();
         for (dir, listed) in dirs.iter().zip(listed) {
             seen += listed.entries;
             todo.extend(listed.dirs);
+            links.extend(listed.links);
             for name in listed.files {
                 let path = dir.join(&name);
                 out.entry(name).or_default().push(path);
@@ -201,6 +205,15 @@ fn list(tree: &dyn Tree, prefix: &Path, names: &FastSet<OsString>) -> Listing {
         }
         if seen > MOST_ENTRIES {
             return Listing::default();
+        }
+        links.arrange();
+        for link in links {
+            let Ok(real) = tree.real_path(&link) else { continue };
+            let is_new = !linked.iter().any(|dir| real.starts_with(dir));
+            if is_new && leads_out(tree, &real, prefix) {
+                linked.push(real);
+                todo.push(link);
+            }
         }
     }
     for paths in out.values_mut() {
@@ -218,16 +231,20 @@ struct Listed {
     files: Vec<OsString>,
     /// Directories that belong to the prefix.
     dirs: Vec<PathBuf>,
+    /// Links to directories.
+    links: Vec<PathBuf>,
 }
 
 fn list_one(tree: &dyn Tree, dir: &Path, names: &FastSet<OsString>) -> Listed {
-    let mut out = Listed::default();
+    let (mut out, mut links) = (Listed::default(), Vec::new());
     // A directory that cannot be listed yields no candidates.
     let _ = tree.list(dir, &mut |name, node| {
         out.entries += 1;
         if node != DirEntryKind::Kind(EntryType::Directory) {
             if names.contains(name) || is_library_name(name) {
                 out.files.push(name.to_owned());
+            } else if node == DirEntryKind::Link {
+                links.push(dir.join(name));
             }
             return;
         }
@@ -237,6 +254,8 @@ fn list_one(tree: &dyn Tree, dir: &Path, names: &FastSet<OsString>) -> Listed {
             out.dirs.push(below);
         }
     });
+    links.retain(|link| tree.kind(link) == Ok(EntryType::Directory));
+    out.links = links;
     out
 }
 
@@ -245,12 +264,23 @@ fn is_library_name(name: &OsStr) -> bool {
     memchr::memmem::find(name.as_encoded_bytes(), b".so").is_some()
 }
 
-/// True if a listing of `prefix` reaches `dir`; a listing follows no link and enters no store.
+/// True if a listing of `prefix` reaches `dir`. A listing follows only links that lead out of the
+/// prefix, as the walk does, and enters no store.
 fn is_listed(tree: &dyn Tree, dir: &Path, prefix: &Path) -> bool {
     let mut between = dir.ancestors().take_while(|dir| *dir != prefix);
     dir.starts_with(prefix)
         && between.all(|dir| !is_store(dir))
-        && tree.real_path(dir).is_ok_and(|real| real == dir)
+        && tree.real_path(dir).is_ok_and(|real| real == dir || leads_out(tree, &real, prefix))
+}
+
+/// True if the directory `real` is outside of the prefix and of stores.
+fn leads_out(tree: &dyn Tree, real: &Path, prefix: &Path) -> bool {
+    let own = tree.real_path(prefix).unwrap_or_else(|_| prefix.to_path_buf());
+    !real.starts_with(&own)
+        && !own.starts_with(real)
+        && !is_store(real)
+        && store_of(real).is_none()
+        && !tree.is_of_kernel(real)
 }
 
 /// True if the machine of a file is that of an object which misses a library of this name.

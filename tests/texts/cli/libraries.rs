@@ -342,3 +342,20 @@ fn a_forbidden_library_is_the_title_of_its_findings() {
     let expected = "error[forbidden-library] policy.toml:4: 3 findings in 2 files";
     assert_eq!(heading("lib[fb]*.so.1"), expected);
 }
+
+/// A candidate behind a link to a directory outside of the prefix counts for a part of the prefix
+/// as for the whole.
+#[test]
+fn a_candidate_behind_a_link_to_a_directory() {
+    let lab = Lab::new();
+    lab.so("ext/libfoo.so.1", FOO, &["-Wl,-soname,libfoo.so.1"]);
+    let flags = ["-Wl,--no-as-needed", "$PWD/ext/libfoo.so.1"];
+    lab.so("app/lib/libuser.so", CALLS_FOO, &flags);
+    lab.link("../../ext", "app/lib/priv");
+    for args in [&["app"][..], &["app/lib/libuser.so", "--prefix", "app"]] {
+        let report = report(&lab, args);
+        let found = of_rule(&report, "missing-library");
+        assert_eq!(found.len(), 1, "{args:?}");
+        assert_eq!(found[0]["detail"], "candidate-in-prefix", "{args:?}: {report:#}");
+    }
+}
