@@ -5,8 +5,8 @@
 use super::baseline::Baselines;
 use super::place::AuditedSystem;
 use super::{
-    Cli, LoaderOption, SharedOptions, Switch, closure, hosts, lists, message, named, policy,
-    refused, sandbox, threads, typed,
+    Cli, FailOn, LoaderOption, SharedOptions, Switch, closure, hosts, lists, message, named,
+    policy, refused, sandbox, threads, typed,
 };
 use crate::id::FastMap;
 use crate::plan::{Cpu, LoaderRules, Plan};
@@ -285,6 +285,7 @@ struct System {
     moved: FastMap<PathBuf, PathBuf>,
 }
 
+        warnings_fail: shared.fail_on == FailOn::Warning,
 impl System {
     /// Makes the file system. With stages, a directory that was typed as an installed path lists
     /// its installed files and its staged files. `replaced` are the paths that the installation of

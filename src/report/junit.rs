@@ -1,11 +1,13 @@
 //! `junit`: JUnit XML, as Jenkins, GitLab and autopkgtest collect it. A test case is an alert: a
 //! cause in one file. An alert of level error is a failure. One that makes the run incomplete is an
-//! error. A waived one is skipped. A warning is a passed test with its text. The name has the path,
+//! error. A waived one is skipped. A warning is a passed test with its text, or a failure with
+//! `--fail-on warning`. The name has the path,
 //! because the schema of Jenkins' xUnit plugin allows no attribute for it.
 
 use super::Rendering;
 use super::alerts::{self, Alert};
 use super::model::Report;
+use super::style::Style;
 use crate::catalogue::Level;
 use crate::text::show_path;
 use std::collections::BTreeMap;
@@ -20,11 +22,12 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     for alert in &alerts {
         suites.entry(alert.rule).or_default().push(alert);
     }
-    let total = Counts::of(alerts.iter(), suites.values().filter(|own| own.is_empty()).count());
+    let passed = suites.values().filter(|own| own.is_empty()).count();
+    let total = Counts::of(alerts.iter(), passed, how.style);
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
     writeln!(out, "<testsuites name=\"linkaudit\"{}>", total.attributes(false))?;
     for (rule, own) in &suites {
-        let counts = Counts::of(own.iter().copied(), usize::from(own.is_empty()));
+        let counts = Counts::of(own.iter().copied(), usize::from(own.is_empty()), how.style);
         let attributes = counts.attributes(true);
         writeln!(out, "  <testsuite name=\"{}\"{attributes}>", escaped(rule))?;
         if own.is_empty() {
@@ -61,7 +64,7 @@ fn case(alert: &Alert<'_>, how: &Rendering<'_>, out: &mut dyn Write) -> io::Resu
     )?;
     let headline = escaped(&alert.headline());
     let text = escaped(&format!("{path}\n{}", alert.lines().join("\n")));
-    match kind(alert) {
+    match kind(alert, how.style) {
         _ if alert.is_waived() => {
             let why: Vec<&str> = alert.waivers.iter().copied().map(alerts::reason).collect();
             write!(out, "<skipped message=\"waived: {}\"/>", escaped(&why.join("; ")))?;
@@ -85,10 +88,11 @@ enum CaseKind {
     Passed,
 }
 
-fn kind(alert: &Alert<'_>) -> CaseKind {
+fn kind(alert: &Alert<'_>, style: Style) -> CaseKind {
     match alert.level {
         _ if alert.is_input => CaseKind::Error,
         Level::Error => CaseKind::Failure,
+        Level::Warning if style.warnings_fail => CaseKind::Failure,
         _ => CaseKind::Passed,
     }
 }
@@ -102,11 +106,11 @@ struct Counts {
 }
 
 impl Counts {
-    fn of<'a>(alerts: impl Iterator<Item = &'a Alert<'a>>, passed: usize) -> Self {
+    fn of<'a>(alerts: impl Iterator<Item = &'a Alert<'a>>, passed: usize, style: Style) -> Self {
         let mut counts = Self { tests: passed, ..Self::default() };
         for alert in alerts {
             counts.tests += 1;
-            match kind(alert) {
+            match kind(alert, style) {
                 _ if alert.is_waived() => counts.skipped += 1,
                 CaseKind::Failure => counts.failures += 1,
                 CaseKind::Error => counts.errors += 1,

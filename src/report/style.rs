@@ -14,6 +14,8 @@ pub struct Style {
     pub quiet: bool,
     /// True if the report ends with the next command to type.
     pub next_step: bool,
+    /// True if warnings fail the run (`--fail-on warning`).
+    pub warnings_fail: bool,
     /// Width of the terminal in columns; `None` without a terminal.
     pub width: Option<usize>,
 }
@@ -70,8 +72,14 @@ mod tests {
 
     #[test]
     fn a_line_that_is_cut_keeps_its_end() {
-        let style =
-            Style { color: false, verbose: false, quiet: false, next_step: true, width: Some(80) };
+        let style = Style {
+            color: false,
+            verbose: false,
+            quiet: false,
+            next_step: true,
+            warnings_fail: false,
+            width: Some(80),
+        };
         let way = "a/very/long/way/".repeat(10);
         for line in [
             format!("/{way}libgone.so (runpath): another machine"),

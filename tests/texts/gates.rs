@@ -16,7 +16,14 @@ const MULTITOOL: &str = "@microsoft/sarif-multitool@5.7.0";
 
 /// Writes a report in one format.
 fn rendered(report: &Report, format: &str) -> Vec<u8> {
-    let style = Style { color: false, verbose: false, quiet: false, next_step: true, width: None };
+    let style = Style {
+        color: false,
+        verbose: false,
+        quiet: false,
+        next_step: true,
+        warnings_fail: false,
+        width: None,
+    };
     let paths = Paths { base: Some("/".into()), ..Paths::default() };
     let mut out = Vec::new();
     report::render(format, report, &Rendering { style, paths: &paths, facts: None }, &mut out)

@@ -19,7 +19,14 @@ use std::path::{Path, PathBuf};
 
 /// The style of a report on a terminal of this width.
 fn style(width: usize) -> Style {
-    Style { color: false, verbose: false, quiet: false, next_step: true, width: Some(width) }
+    Style {
+        color: false,
+        verbose: false,
+        quiet: false,
+        next_step: true,
+        warnings_fail: false,
+        width: Some(width),
+    }
 }
 
 fn file(name: &str, width: usize) -> PathBuf {

@@ -105,8 +105,14 @@ fn renders_as_before(what: &str, run: impl Fn(&[&str]) -> Vec<u8>, wrong: &mut V
                 continue;
             }
             for verbose in [false, true].into_iter().take(if plain { 1 } else { 2 }) {
-                let style =
-                    Style { color: false, verbose, quiet: false, next_step: true, width: None };
+                let style = Style {
+                    color: false,
+                    verbose,
+                    quiet: false,
+                    next_step: true,
+                    warnings_fail: false,
+                    width: None,
+                };
                 let mut later = Vec::new();
                 let paths = Paths { base: Some("/".into()), ..Paths::default() };
                 let how = Rendering { style, paths: &paths, facts: None };
