@@ -48,7 +48,11 @@ pub fn rewrite(known: Option<&Baseline>, triage: &Triage, may_add: bool) -> Rewr
     }
     lines.extend(rest.map(String::as_bytes));
     lines.extend(known.iter().flat_map(|baseline| &baseline.tail).map(Vec::as_slice));
-    out.text = lines.iter().flat_map(|line| [line, &b"\n"[..]].concat()).collect();
+    // An editor on Windows ends lines with CRLF. New lines then end like the others.
+    let is_crlf = old.first().is_some_and(|entry| entry.text.ends_with(b"\r"));
+    let is_new = |line: &[u8]| new.binary_search_by(|added| added.as_bytes().cmp(line)).is_ok();
+    let end = |line: &[u8]| if is_crlf && is_new(line) { "\r\n" } else { "\n" };
+    out.text = lines.iter().flat_map(|line| [line, end(line).as_bytes()].concat()).collect();
     out.added = new;
     out
 }

@@ -333,3 +333,33 @@ fn policy(number: usize) -> String {
     }
     text
 }
+
+/// A PATH below another one has its own paths: lines about the outer paths are not stale.
+#[test]
+fn a_line_about_an_outer_path_is_not_stale() {
+    let lab = Lab::new();
+    lab.so("p/lib/libe.so", "int u(void); int f(void) { return u(); }", &[]);
+    lab.linkaudit(&["p", "--write-baseline", "known"]);
+    let mut command = linkaudit();
+    command.current_dir(lab.root()).args(["p", "p/lib", "--baseline", "known"]);
+    let report = Report::of(&mut command);
+    assert!(report.value["stale"].is_null(), "{}", report.value["stale"]);
+    std::fs::remove_file(lab.path("p/lib/libe.so")).expect("the library");
+    let mut command = linkaudit();
+    command.current_dir(lab.root()).args(["p", "--baseline", "known"]);
+    let stale = Report::of(&mut command).value["stale"].clone();
+    assert!(list(&stale).count() > 0 && list(&stale).all(|line| line["gone"] == true), "{stale}");
+}
+
+#[test]
+fn new_lines_of_a_baseline_with_crlf_end_with_crlf() {
+    let lab = Lab::new();
+    lab.so("p/liba.so", "int one(void); int f(void) { return one(); }", &[]);
+    lab.linkaudit(&["p", "--write-baseline", "known"]);
+    lab.sh("sed -i 's/$/\\r/' known");
+    lab.so("p/libb.so", "int two(void); int g(void) { return two(); }", &[]);
+    lab.linkaudit(&["p", "--write-baseline", "known"]);
+    let known = std::fs::read_to_string(lab.path("known")).expect("a baseline");
+    assert!(known.contains("two\r\n") && known.contains("one\r\n"), "{known:?}");
+    assert_eq!(known.matches('\n').count(), known.matches("\r\n").count(), "{known:?}");
+}
