@@ -95,6 +95,7 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
     output_conflicts::apart_from(&*prepared.tree, shared, &tables, named.all())?;
     walked.add_providers(&plan, &*prepared.tree, &named.files);
     let run = AuditRun::new(plan, &*prepared.tree, walked, &prepared.baselines, Parts::default());
+    output_conflicts::after(&run.audit, shared, &tables)?;
     let rendering = Instant::now();
     let style = prepared.style;
     let files = sinks.files.iter().map(|(output, _)| shown(output, style.plain()));
@@ -181,6 +182,7 @@ fn installed(shared: &SharedOptions, options: &ArchiveOptions, start: Instant) -
     output_conflicts::apart_from(&*prepared.tree, shared, &[], named.all())?;
     walked.add_providers(&plan, &*prepared.tree, &named.files);
     let run = AuditRun::new(plan, &*prepared.tree, walked, &prepared.baselines, Parts::default());
+    output_conflicts::after(&run.audit, shared, &[])?;
     let rendering = Instant::now();
     let view =
         ArchiveAnswer::installed(&run.audit, &run.plan, &*prepared.tree, &dirs, output(options));

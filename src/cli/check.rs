@@ -37,6 +37,7 @@ pub(super) fn check(shared: &SharedOptions, paths: &[PathBuf]) -> Result<Exit> {
         let run = AuditRun::new(plan, tree, ground, baselines, share.parts(prepared.style));
         progress.end();
         run.require_elf(shared)?;
+        output_conflicts::after(&run.audit, shared, &[])?;
         let rendering = Instant::now();
         share.write(&run, prepared.style, &prepared.paths)?;
         if let Some(stdout) = share.stdout {

@@ -176,6 +176,11 @@ fn audit(shared: &SharedOptions, path: &Path, staged: bool) -> Result<SideSource
     prepared.plan.definitions = true;
     output_conflicts::check(&prepared.plan, &*prepared.tree, &own, &[])?;
     prepared.refuse_other_files(&own, &paths)?;
+    if let [path] = &prepared.plan.paths[..]
+        && !staged
+    {
+        named::refuse_unreadable(&*prepared.tree, path, &name)?;
+    }
     let Prepared { plan, tree, baselines, .. } = &prepared;
     let progress = Progress::new(prepared.progress);
     let walked = walk(plan, &**tree, &progress);
@@ -183,16 +188,12 @@ fn audit(shared: &SharedOptions, path: &Path, staged: bool) -> Result<SideSource
     let run = AuditRun::new(plan.clone(), &**tree, walked, baselines, parts);
     drop(progress);
     run.require_elf(&own)?;
+    output_conflicts::after(&run.audit, &own, &[])?;
     // A file that could not be read may be an ELF file: the comparison is then incomplete.
     if run.report.complete && run.has_nothing_to_audit() {
         bail!(
             "{name}: no ELF files\nhelp: name a prefix with programs or libraries, or a JSON report"
         );
-    if let [path] = &prepared.plan.paths[..]
-        && !staged
-    {
-        named::refuse_unreadable(&*prepared.tree, path, &name)?;
-    }
     }
     Ok(SideSource { name, of: SideInput::Run(Box::new(run)) })
 }
@@ -201,6 +202,11 @@ fn audit(shared: &SharedOptions, path: &Path, staged: bool) -> Result<SideSource
 /// kind, or unreadable.
 fn read(path: &Path) -> Result<Option<Report>> {
     const HEAD: usize = 16;
+    let refused = |why: String| named::refused(&show_path(path), &why);
+    if let Some(content) = named::pipe(path, MOST_REPORT) {
+        let report = json::read(&content.map_err(refused)?).with_context(|| show_path(path))?;
+        return Ok(Some(listing_files(report, path)));
+    }
     // An unreadable path is not an error yet: with --root, it may exist in the sysroot. If it does
     // not, the audit reports it.
     let head = named::read_head(path, HEAD).ok().flatten().unwrap_or_default();
@@ -213,17 +219,17 @@ fn read(path: &Path) -> Result<Option<Report>> {
         Some(Ok(report)) => report,
         // Another program may have written keys after the bindings.
         _ => json::read(&named::read(path, MOST_REPORT).map_err(refused)?)
-    let refused = |why: String| named::refused(&show_path(path), &why);
-    if let Some(content) = named::pipe(path, MOST_REPORT) {
-        let report = json::read(&content.map_err(refused)?).with_context(|| show_path(path))?;
-        return Ok(Some(listing_files(report, path)));
-    }
             .with_context(|| show_path(path))?,
     };
+    Ok(Some(listing_files(report, path)))
+}
+
+/// Warns about a report without files.
+fn listing_files(report: Report, path: &Path) -> Report {
     if report.files.is_empty() {
         message::warning(&format!("{}: lists no files", show_path(path)));
     }
-    Ok(Some(report))
+    report
 }
 
 fn side(source: &SideSource) -> Side<'_> {
@@ -233,9 +239,4 @@ fn side(source: &SideSource) -> Side<'_> {
         SideInput::Report(_) => SideSymbols::Report(report),
     };
     Side::new(&source.name, report, symbols)
-    Ok(Some(listing_files(report, path)))
-}
-
-/// Warns about a report without files.
-fn listing_files(report: Report, path: &Path) -> Report {
 }

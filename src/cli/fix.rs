@@ -94,6 +94,7 @@ pub(super) fn fix(shared: &SharedOptions, options: &FixOptions) -> Result<Exit> 
     let mut run = AuditRun::new(plan, &*prepared.tree, walked, &prepared.baselines, parts);
     drop(progress);
     run.require_elf(shared)?;
+    output_conflicts::after(&run.audit, shared, &[])?;
     let rendering = Instant::now();
     let proposal = run.proposal.take().unwrap_or_else(|| Ok(Proposal::default()));
     let proposal = proposal.map_err(anyhow::Error::msg)?;
@@ -118,6 +119,11 @@ fn sinks(shared: &SharedOptions, options: &FixOptions) -> Result<Sinks> {
     let reports = sinks_of((&shared.format, &theirs), "fix", OUTPUTS, &names)?;
     let mut emitters = Vec::new();
     for (name, file) in ours.iter().filter_map(|pair| pair.split_once('=')) {
+        if file == "-" {
+            bail!(
+                "--output {name}=-: not a file\nhelp: to write to stdout, use --emit {name}; for a file with this name, ./-"
+            );
+        }
         emitters.extend(emitter(name).map(|emitter| (emitter, PathBuf::from(file))));
     }
     let mut emitted = None;

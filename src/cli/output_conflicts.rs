@@ -1,13 +1,15 @@
-//! Before the audit, refuses outputs that would overwrite an input, and two outputs to one file.
+//! Refuses outputs that would overwrite an input, and two outputs to one file.
 //! Inputs are:
 //! - audited or searched files, and all files below audited or searched directories
 //! - policies, baselines, lists of archives, linker scripts and response files
 //! - the files of `--files-from`, `--nix-closure` and `--replaces`
+//! - libraries that audited files load; these are known only after the audit
 //!
 //! A new version may replace a baseline or a list. Files are identified by device and inode,
 //! because a file may have several names. All commands that audit call this module.
 
 use super::{SharedOptions, out};
+use crate::audit::Audit;
 use crate::emit::EMITTERS;
 use crate::id::FastMap;
 use crate::plan::Plan;
@@ -71,6 +73,19 @@ pub(super) fn check(
         }
     }
     no_two_in_one(&targets)
+}
+
+/// Refuses outputs that would overwrite a file that the run has read, such as a library outside of
+/// the given paths. `more` are the output files of options of one command.
+pub(super) fn after(audit: &Audit, shared: &SharedOptions, more: &[&Path]) -> Result<()> {
+    let targets = targets(shared, &shared.written(more).collect::<Vec<_>>());
+    for facts in audit.corpus.files.iter().filter(|_| !targets.is_empty()) {
+        let own = Some(identity(facts.stat));
+        if let Some(target) = targets.iter().find(|target| target.there == own) {
+            refuse(target.typed, Use::Named, true)?;
+        }
+    }
+    Ok(())
 }
 
 /// Refuses outputs that would overwrite one of `files` in `tree`, such as reports and linker

@@ -14,7 +14,7 @@ use crate::policy::Day;
 use crate::report::{NamedFormat, Paths, Style};
 use crate::rules;
 use crate::text::{did_you_mean, nearest};
-use crate::tree::{EntryType, Tree, without_dots};
+use crate::tree::{EntryType, Tree, leads_to_process, without_dots};
 use crate::wants::Wants;
 use anyhow::{Context as _, Result, bail};
 use clap::CommandFactory as _;
@@ -135,15 +135,7 @@ pub(super) fn prepare_with(
     sandbox::enter(shared, written);
     let threads = threads::start(wanted_threads(shared));
     let System { tree, merged, moved } = System::new(shared, &place, paths, places, &replaced)?;
-    let named = |path: &PathBuf| -> Result<PathBuf> {
-        let named = place.named(path)?;
-        if let Err(errno) = tree.kind(&named) {
-            let reason = crate::tree::walk::describe(errno);
-            let help = if shared.has_command { String::new() } else { command_meant(path) };
-            bail!("{}: {reason}{help}", crate::text::show_path(path));
-        }
-        Ok(named)
-    };
+    let named = |path: &PathBuf| existing(shared, (&place, &*tree), (&here, path));
     let mut paths: Vec<PathBuf> = paths.iter().map(named).collect::<Result<_>>()?;
     if paths.is_empty() && !is_listed {
         paths.push(PathBuf::from("/"));
@@ -194,7 +186,6 @@ pub(super) fn prepare_with(
         rule_wants: Wants::NONE,
         hosts,
         today: today(),
-    let policies = plan.policy.files().map(Path::to_path_buf).collect();
         members: !lists.is_empty(),
         indexes: false,
         symbols: Vec::new(),
@@ -203,6 +194,7 @@ pub(super) fn prepare_with(
         gpu: None,
         threads,
     };
+    let policies = plan.policy.files().map(Path::to_path_buf).collect();
     let plan = Plan { rule_wants: rules::wants(&plan), ..plan };
     Ok(Prepared {
         plan,
@@ -213,6 +205,27 @@ pub(super) fn prepare_with(
         paths: Paths { staged: moved, policies, ..place.outputs(shared)? },
         progress: shows_progress(shared),
     })
+}
+
+/// The path of a PATH in the audited system. It must exist. Fails for a file such as
+/// `/proc/self/exe`, which is linkaudit itself.
+fn existing(
+    shared: &SharedOptions,
+    (place, tree): (&AuditedSystem<'_>, &dyn Tree),
+    (here, typed): (&Path, &Path),
+) -> Result<PathBuf> {
+    let (named, shown) = (place.named(typed)?, crate::text::show_path(typed));
+    match tree.kind(&named) {
+        Err(errno) => {
+            let reason = crate::tree::walk::describe(errno);
+            let help = if shared.has_command { String::new() } else { command_meant(typed) };
+            bail!("{shown}: {reason}{help}");
+        }
+        Ok(EntryType::File) if leads_to_process(&here.join(typed)) => bail!(
+            "{shown}: leads to another file in each process\nhelp: name the file by its own path"
+        ),
+        Ok(_) => Ok(named),
+    }
 }
 
 /// The places in which options search for candidates, as `named` translates them. Fails for the
@@ -272,6 +285,7 @@ pub(super) fn style(shared: &SharedOptions) -> Style {
         verbose: shared.verbose,
         quiet: shared.quiet,
         next_step: !shared.isolated,
+        warnings_fail: shared.fail_on == FailOn::Warning,
         width: on_terminal.then(columns).flatten(),
     }
 }
@@ -285,7 +299,6 @@ struct System {
     moved: FastMap<PathBuf, PathBuf>,
 }
 
-        warnings_fail: shared.fail_on == FailOn::Warning,
 impl System {
     /// Makes the file system. With stages, a directory that was typed as an installed path lists
     /// its installed files and its staged files. `replaced` are the paths that the installation of
@@ -451,6 +464,11 @@ pub(super) fn sinks_of<O: NamedFormat>(
                 "--output {pair}: not of the form NAME=FILE\nhelp: write --output json=report.json"
             );
         };
+        if file == "-" {
+            bail!(
+                "--output {pair}: not a file\nhelp: to write to stdout, use --format {name}; for a file with this name, ./-"
+            );
+        }
         files.push((find(name, others)?, PathBuf::from(file)));
     }
     Ok(Sinks { stdout, files })

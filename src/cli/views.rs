@@ -80,6 +80,7 @@ pub(super) fn show<T: 'static>(
     let (tree, baselines) = (&*prepared.tree, &prepared.baselines);
     let mut run = AuditRun::new(plan, tree, walked, baselines, Parts::default());
     run.require_elf(shared)?;
+    output_conflicts::after(&run.audit, shared, &[])?;
     let rendering = Instant::now();
     let view = make(&mut run, &*prepared.tree)?;
     drop(progress);

@@ -41,6 +41,7 @@ pub use kind::{DirEntryKind, EntryType, FileOrigin, Special, Stat};
 pub use link_targets::LinkTargets;
 pub use mem::MemTree;
 pub use overlay::{MountError, OverlayTree};
+pub(crate) use process::is_named as leads_to_process;
 pub use without::WithoutTree;
 
 /// The kernel's error number of a failed call, as the loader would see it.

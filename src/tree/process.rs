@@ -38,7 +38,7 @@ const DESCRIPTORS: [&[u8]; 4] = [b"fd", b"stdin", b"stdout", b"stderr"];
 
 /// True if an absolute path, by its text alone, leads to a different file in each process
 /// (`/proc/self`, `/dev/fd`). The path need not exist.
-pub(super) fn is_named(path: &Path) -> bool {
+pub(crate) fn is_named(path: &Path) -> bool {
     let mut parts: Vec<&[u8]> = Vec::new();
     for component in path.components() {
         match component {

@@ -206,3 +206,36 @@ fn partly_waived_causes_are_two_alerts() {
     let gitlab: serde_json::Value = serde_json::from_str(&shown("gitlab")).expect("JSON");
     assert_eq!(gitlab.as_array().map(Vec::len), Some(2), "{gitlab:#}");
 }
+
+#[test]
+fn warnings_that_fail_the_run_are_failures_in_junit() {
+    let lab = Lab::new();
+    lab.so("p/libfoo.so", FOO, &["-Wl,-soname,libfoo.so.1"]);
+    for (fail_on, failures, status) in [("error", 0, 0), ("warning", 1, 1)] {
+        let run = run(&lab, &["p", "--format", "junit", "--fail-on", fail_on]);
+        assert_eq!(run.status, status, "{}", run.out);
+        assert_eq!(run.out.matches("<failure ").count(), failures, "{}", run.out);
+        assert!(run.out.contains(&format!(" failures=\"{failures}\" ")), "{}", run.out);
+    }
+}
+
+#[test]
+fn no_output_is_a_file_named_like_stdout() {
+    let lab = program();
+    run(&lab, &["p", "-o", "json=-"]).refused(&["--output json=-", "./-"]).in_style();
+    run(&lab, &["fix", "p", "-o", "policy-waivers=-"]).refused(&["--emit"]).in_style();
+    assert!(!lab.path("-").exists());
+    assert_eq!(run(&lab, &["p", "-q", "-o", "json=./-"]).status, 1);
+    assert!(lab.path("-").exists());
+}
+
+#[test]
+fn a_library_that_the_run_reads_is_not_overwritten() {
+    let lab = program();
+    let library = std::fs::read(lab.path("p/lib/libfoo.so")).expect("the library");
+    let output = "json=p/lib/libfoo.so";
+    for args in [&["p/bin/app", "-o", output][..], &["tree", "p/bin/app", "-o", output]] {
+        run(&lab, args).refused(&["this run reads it"]).in_style();
+        assert_eq!(std::fs::read(lab.path("p/lib/libfoo.so")).expect("the library"), library);
+    }
+}

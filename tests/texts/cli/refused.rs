@@ -143,3 +143,10 @@ fn a_directory_without_elf_files() {
     assert_eq!(run(&lab, &["empty"]).out, "no ELF files: 0 entries seen\n");
     assert_eq!(run(&lab, &["empty", "--require-elf"]).status, 2);
 }
+
+#[test]
+fn the_executable_of_the_process_itself() {
+    let lab = Lab::new();
+    let own = run(&lab, &["/proc/self/exe"]);
+    own.refused(&["/proc/self/exe: leads to another file in each process"]).in_style();
+}
