@@ -1,7 +1,6 @@
 //! Files that patchelf cannot change, and changes with which it would damage the file. Such a
 //! change is not verified, even if the loader would accept its result.
 
-use super::patch::Patch;
 use crate::audit::Audit;
 use crate::format::elf::patchable::{Patchable, patchable};
 use crate::id::{FastMap, FileId};
@@ -20,18 +19,19 @@ pub(super) struct Obstacles {
 }
 
 impl Obstacles {
-    /// The reason why patchelf cannot make a change; `None` if it can.
+    /// The reason why patchelf cannot make a change of `file`; `None` if it can. `grows` tells if the
+    /// change needs more room than the file has.
     pub(super) fn of(
         &mut self,
-        audit: &Audit,
-        tree: &dyn Tree,
-        (file, patch): (&FileId, &Patch),
+        (audit, tree): (&Audit, &dyn Tree),
+        file: FileId,
+        grows: impl FnOnce(Patchable) -> bool,
     ) -> Option<&'static str> {
-        let path = &audit.corpus.files[*file].path;
+        let path = &audit.corpus.files[file].path;
         let read = || patchable(&tree.open_regular(path).ok()?);
-        match self.files.entry(*file).or_insert_with(read) {
+        match self.files.entry(file).or_insert_with(read) {
             None => Some(NO_SECTIONS),
-            Some(facts) if facts.has_payload && patch.grows(audit, *file, *facts) => Some(PAYLOAD),
+            Some(facts) if facts.has_payload && grows(*facts) => Some(PAYLOAD),
             Some(_) => None,
         }
     }

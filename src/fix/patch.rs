@@ -241,8 +241,10 @@ impl<'a> Patcher<'a> {
         for (step, patch) in steps {
             files.entry(step.file).or_default().add(patch);
         }
-        for change in &files {
-            if let Some(why) = self.obstacles.of(self.audit, self.tree, change) {
+        for (file, patch) in &files {
+            let audit = &*self.audit;
+            let grows = |facts| patch.grows(audit, *file, facts);
+            if let Some(why) = self.obstacles.of((audit, self.tree), *file, grows) {
                 return Err(why.to_owned());
             }
         }

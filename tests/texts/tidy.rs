@@ -128,6 +128,7 @@ fn arrows_go_one_way() {
 /// Statics that can change, each with the reason why two audits in one process may both use it.
 const SHARED: &[(&str, &str)] = &[
     ("src/audit/definitions.rs: INDEX", "memory of one thread, filled anew for each archive"),
+    ("src/audit/owners.rs: LIST", "memory of one thread, filled anew for each list"),
     ("src/facts/members.rs: LINK_SCRATCH", "memory of one thread, filled anew for each member"),
     ("src/facts/members.rs: SCRATCH", "memory of one thread, empty between archives"),
     ("src/format/elf/read.rs: SCRATCH", "memory of one thread, empty between files"),

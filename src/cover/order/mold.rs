@@ -184,11 +184,16 @@ impl<'q> Run<'q> {
         let question = self.question;
         match file {
             // The weak references of a shared object count too, their versions do not, and `--wrap`
-            // affects objects only.
+            // affects objects only. They lead to members, not to other shared objects
+            // (`SharedFile<E>::mark_live_objects`).
             Holds::Root(at) if question.roots[at].linked => {
                 for (name, _) in &question.roots[at].symbols {
                     let end = memchr::memchr(b'@', name).unwrap_or(name.len());
-                    self.follow(&name[..end], ReferredBy::Root(at));
+                    let name = &name[..end];
+                    let holder = self.best.get(name).map(|best| best.holder);
+                    if !matches!(holder, Some(Holder::Shared(_))) {
+                        self.follow(name, ReferredBy::Root(at));
+                    }
                 }
             }
             Holds::Root(at) => {

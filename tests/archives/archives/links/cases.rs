@@ -417,6 +417,12 @@ const EXCEPT: &[(&str, &str, &str)] = &[
     // lld leads references elsewhere that an object makes to its own definition: the symbol table
     // does not tell of them.
     ("m: f !f", "--wrap=f m", "lld"),
+    // With a version script that has V1, as in these links, lld takes a plain definition for a
+    // reference to that version. The command does not read version scripts.
+    ("m: !f@V1 | n: f@@V1", "m n", "lld"),
+    ("m: !f@V1 | a: f@@V1", "m --whole-archive [a] --no-whole-archive", "lld"),
+    ("m: !f@V1 | n: f | a: f@@V1", "exe m n [a]", "lld"),
+    ("m: !f | n: !f@V1 | a: f@@V1", "m [a] n", "lld"),
 ];
 
 /// All pairs of kinds of definitions of one name, in two archives and in two members of one.
