@@ -169,10 +169,13 @@ fn solve_linked(
     }
     while fat.is_none() {
         let found = for_members(audit, file, (&solution.names_between_archives(audit), &banned));
-        if found.is_empty() {
+        // A library does not define a reference with restricted visibility, and is found again.
+        let mut new: Vec<FileId> = found.into_keys().collect();
+        new.retain(|library| !libraries.contains(library));
+        if new.is_empty() {
             break;
         }
-        libraries.extend(found.into_keys());
+        libraries.extend(new);
         let mut kept = solution.members_for_library(audit);
         solution = solve_for(of, (fat, &libraries), &candidates, symbols);
         kept.extend(solution.coverage.needed.iter().map(|needed| needed.member));

@@ -231,3 +231,19 @@ fn an_archive_gets_the_libraries_of_the_compiler() {
     assert_eq!(fixes(&lab, &ARGS), (set(&["libgeo.a", "libm.so.6"]), true));
     link_again(&lab, "user.o", &ARGS);
 }
+
+/// No shared library defines a reference with hidden visibility.
+#[test]
+fn a_hidden_reference_of_an_archive_stays_undefined() {
+    let lab = Lab::new();
+    object(&lab, "user.o", "int helper(void); int user(void) { return helper(); }");
+    object(&lab, "shared.o", "int shared(void) { return 1; }");
+    let helper = "__attribute__((visibility(\"hidden\"))) int shared(void);\n\
+                  int helper(void) { return shared(); }";
+    object(&lab, "helper.o", helper);
+    tool(&lab, "mkdir -p p/lib; cc -shared -o libuser.so user.o");
+    library(&lab, "p/lib/libshared.so", "shared.o", "");
+    tool(&lab, "ar rc p/lib/libhelper.a helper.o");
+    let said = text(&lab.linkaudit(&["fix", "libuser.so", "--lib-path", "p/lib"]).stdout);
+    assert!(said.contains("0 of 1 finding has a verified fix"), "{said}");
+}
