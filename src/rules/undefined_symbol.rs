@@ -133,8 +133,8 @@ fn check(query: &Query<'_>) -> Findings {
                 let (file, symbol) = (undefined.file, &undefined.symbol);
                 finding.evidence.extend(query.installed_definers(file, symbol, *root));
             }
-            // Saves memory, because a run may have a hundred thousand findings. A fix adds one.
-            finding.evidence.shrink_to(finding.evidence.len() + 1);
+            // Saves memory, because a run may have a hundred thousand findings.
+            finding.evidence.shrink_to_fit();
             let words = query.quoted(undefined.file).zip(typeable(&undefined.symbol));
             finding.witness =
                 words.map(|(file, name)| format!("readelf -W --dyn-syms {file} | grep -w {name}"));

@@ -112,10 +112,19 @@ pub fn sh(lab: &Lab, script: &str) {
     assert!(output.status.success(), "{script}\n{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// ldconfig of the system itself.
+/// ldconfig of the system itself. Another thread may start a process while the copy of ldconfig is
+/// written: until that process has replaced itself, the copy is busy.
 pub fn ldconfig(root: &Path) {
-    let done = clean("chroot").arg(root).arg("/sbin/ldconfig").output().expect("chroot");
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    for attempt in 0.. {
+        let done = clean("chroot").arg(root).arg("/sbin/ldconfig").output().expect("chroot");
+        let said = String::from_utf8_lossy(&done.stderr);
+        if attempt < 100 && said.contains("Text file busy") {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            continue;
+        }
+        assert!(done.status.success(), "{said}");
+        return;
+    }
 }
 
 /// The output of the system's loader for a file, like `ldd -r`.
