@@ -63,8 +63,10 @@ fn strong(path: &Path) -> BTreeSet<String> {
 }
 
 /// Files that define the same names by design: (start of the loser's name, start of the winner's).
-const DECLARED: [(&str, &str); 3] =
-    [("lib", "libasan"), ("libgcc_s.", "libc.so"), ("libGL", "libGL")];
+/// Libattr defines `getxattr@ATTR_1.0` and others for old programs, and refers to the functions of
+/// glibc by glibc's versions.
+const DECLARED: [(&str, &str); 4] =
+    [("lib", "libasan"), ("libgcc_s.", "libc.so"), ("libGL", "libGL"), ("libattr.", "libc.so")];
 /// Symbols that libraries are meant to replace.
 const REPLACED: [&str; 12] = [
     "malloc",
