@@ -56,7 +56,7 @@ fn a_policy_is_found_unless_another_is_named_or_none_is_wanted() {
         (&["--isolated", "--policy", "own.toml"], &["default", "own.toml"], "warning"),
         (
             &["--policy", "own.toml", "--policy", "./linkaudit.toml"],
-            &["default", "own.toml", "./linkaudit.toml"],
+            &["default", "own.toml", "linkaudit.toml"],
             "allow",
         ),
         (&["--policy", "own.toml", "-D", "library"], &["default", "own.toml"], "error"),
