@@ -93,7 +93,11 @@ fn reports_of_all_fixtures() {
 }
 
 /// Reads a report back and renders it as every output made of reports does.
-fn renders_as_before(what: &str, run: impl Fn(&[&str]) -> Vec<u8>, wrong: &mut Vec<String>) {
+fn renders_as_before(
+    (what, here): (&str, &Path),
+    run: impl Fn(&[&str]) -> Vec<u8>,
+    wrong: &mut Vec<String>,
+) {
     for facts in [&[][..], &["--facts"]] {
         let bytes = run(&[&["--format", "json"], facts].concat());
         let report = report::json::read(&bytes).unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -114,7 +118,7 @@ fn renders_as_before(what: &str, run: impl Fn(&[&str]) -> Vec<u8>, wrong: &mut V
                     width: None,
                 };
                 let mut later = Vec::new();
-                let paths = Paths { base: Some("/".into()), ..Paths::default() };
+                let paths = Paths { base: Some("/".into()), here: here.into(), ..Paths::default() };
                 let how = Rendering { style, paths: &paths, facts: None };
                 render(&report, &how, &mut later).expect("a vector takes all");
                 let options = [
@@ -142,12 +146,12 @@ fn a_report_that_is_read_back_renders_the_same() {
             args.extend(options);
             built.lab.linkaudit(&args).stdout
         };
-        renders_as_before(&fixture.name(), run, &mut wrong);
+        renders_as_before((&fixture.name(), &built.lab.root()), run, &mut wrong);
     }
     let lab = Lab::new();
     let system = ["/usr/bin", "/usr/lib/python3"];
     renders_as_before(
-        "the system",
+        ("the system", &lab.root()),
         |options| lab.linkaudit(&[&system[..], options].concat()).stdout,
         &mut wrong,
     );
