@@ -222,9 +222,34 @@ pub fn search_entry(file: &Path, directory: &Path) -> Option<PathBuf> {
     Some(way)
 }
 
+/// True for a directory below `lib` that linkers do not search. They search `lib/x86_64-linux-gnu`.
+/// `/var/lib` holds the state of programs: prefixes below it are like those below other
+/// directories.
+pub fn is_private(directory: &Path) -> bool {
+    let names: Vec<&[u8]> =
+        directory.components().map(|name| name.as_os_str().as_bytes()).collect();
+    let is_lib = |name: &&[u8]| [&b"lib"[..], b"lib32", b"lib64", b"libx32"].contains(name);
+    let lib = names.iter().rposition(is_lib);
+    let lib = lib.filter(|lib| !names[..*lib].ends_with(&[&b"var"[..]]));
+    match lib.map(|lib| &names[lib + 1..]) {
+        None | Some([]) => false,
+        Some([only]) => !is_triplet(only),
+        Some(_) => true,
+    }
+}
+
+/// True for the name of a directory with the libraries of one machine and C library, such as
+/// `x86_64-linux-gnu` or `armv7-alpine-linux-musleabihf`.
+fn is_triplet(name: &[u8]) -> bool {
+    const KERNEL: &[u8] = b"-linux-";
+    let abi = memchr::memmem::find(name, KERNEL).map(|at| &name[at + KERNEL.len()..]);
+    let starts: [&[u8]; 4] = [b"gnu", b"musl", b"uclibc", b"android"];
+    abi.is_some_and(|abi| starts.iter().any(|start| abi.starts_with(start)))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Prefixes, without_hashes};
+    use super::{Prefixes, is_private, without_hashes};
     use std::path::{Path, PathBuf};
 
     const ITEM: &str = "/nix/store/0123456789abcdfghijklmnpqrsvwxyz-miopen-6.2.2";
@@ -269,5 +294,23 @@ mod tests {
         assert_eq!(&*without_hashes(text.as_bytes()), b"miopen/lib:/x");
         let quoted = format!("named '{ITEM}', and /nix/store");
         assert_eq!(&*without_hashes(quoted.as_bytes()), b"named 'miopen', and /nix/store");
+    }
+
+    #[test]
+    fn private_directories() {
+        let cases = [
+            ("/usr/lib", false),
+            ("/usr/lib/gimp", true),
+            ("/usr/lib/x86_64-linux-gnu", false),
+            ("/usr/lib/armv7-alpine-linux-musleabihf", false),
+            ("/usr/lib/my-cool-plugins", true),
+            ("/usr/lib/my-linux-plugins", true),
+            ("/usr/lib/x86_64-linux-gnu/gimp", true),
+            ("/var/lib/jenkins/stage", false),
+            ("/var/lib/jenkins/stage/lib/plugins", true),
+        ];
+        for (directory, expected) in cases {
+            assert_eq!(is_private(Path::new(directory)), expected, "{directory}");
+        }
     }
 }

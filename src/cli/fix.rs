@@ -3,7 +3,7 @@
 
 use super::check::render;
 use super::exit::{self, Exit};
-use super::plan::{prepare_with, real_path, sinks_of};
+use super::plan::{prepare_with, real_path, refuse_stdout, sinks_of};
 use super::progress::Progress;
 use super::run::{AuditRun, walk};
 use super::{FixOptions, SharedOptions, baseline, lists, message, out, output_conflicts, scripts};
@@ -119,11 +119,7 @@ fn sinks(shared: &SharedOptions, options: &FixOptions) -> Result<Sinks> {
     let reports = sinks_of((&shared.format, &theirs), "fix", OUTPUTS, &names)?;
     let mut emitters = Vec::new();
     for (name, file) in ours.iter().filter_map(|pair| pair.split_once('=')) {
-        if file == "-" {
-            bail!(
-                "--output {name}=-: not a file\nhelp: to write to stdout, use --emit {name}; for a file with this name, ./-"
-            );
-        }
+        refuse_stdout((name, file), "--emit")?;
         emitters.extend(emitter(name).map(|emitter| (emitter, PathBuf::from(file))));
     }
     let mut emitted = None;

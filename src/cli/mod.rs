@@ -270,7 +270,7 @@ pub enum PolicyCommand {
         #[arg(value_name = "FILE|NAME")]
         policies: Vec<OsString>,
     },
-    /// Write a first policy: a template with all other keys than `schema` as comments, or (--from)
+    /// Write a first policy: a template in which all keys except `schema` are comments, or (--from)
     /// waivers for today's findings
     Init {
         /// Audit PATH, or read a JSON report of it, and waive its findings with as few entries as possible

@@ -55,7 +55,7 @@ fn is_about_compiler(line: &[u8]) -> bool {
     let name = line.split(|byte| *byte == b'=').next().filter(|name| name.len() < line.len());
     let is_upper = |byte: &u8| byte.is_ascii_uppercase() || *byte == b'_';
     let is_variable = name.is_some_and(|name| !name.is_empty() && name.iter().all(is_upper));
-    let is_clang = || line.windows(15).any(|text| text == b" clang version ");
+    let is_clang = || memchr::memmem::find(line, b" clang version ").is_some();
     let is_about = ABOUT.iter().any(|begin| line.starts_with(begin));
     is_variable || is_about || line.starts_with(b"clang version ") || is_clang()
 }

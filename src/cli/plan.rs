@@ -464,14 +464,20 @@ pub(super) fn sinks_of<O: NamedFormat>(
                 "--output {pair}: not of the form NAME=FILE\nhelp: write --output json=report.json"
             );
         };
-        if file == "-" {
-            bail!(
-                "--output {pair}: not a file\nhelp: to write to stdout, use --format {name}; for a file with this name, ./-"
-            );
-        }
+        refuse_stdout((name, file), "--format")?;
         files.push((find(name, others)?, PathBuf::from(file)));
     }
     Ok(Sinks { stdout, files })
+}
+
+/// Refuses `-` as the file of an output. `option` selects the output for stdout.
+pub(super) fn refuse_stdout((name, file): (&str, &str), option: &str) -> Result<()> {
+    if file == "-" {
+        bail!(
+            "--output {name}=-: not a file\nhelp: to write to stdout, use {option} {name}; for a file with this name, ./-"
+        );
+    }
+    Ok(())
 }
 
 /// Today in UTC, from the days since 1970 by the rules of the Gregorian calendar.

@@ -11,8 +11,10 @@
 //! 5. the library with the same stem of the soname
 //! 6. the library with the largest part of the old library's exports
 //!
-//! A file whose counterpart could not be read has none. By a link (2.), one new file may be the counterpart of several old ones. If links became files
-//! of their own, one old file has several counterparts.
+//! A file has no counterpart if the other side could not read the path of its counterpart.
+//!
+//! By a link (2.), one new file may be the counterpart of several old ones. If links became files of
+//! their own, one old file has several counterparts.
 
 use super::numbers::without_numbers;
 use super::sides::{Side, all_names, below, below_prefix, is_library, name, soname, stem};

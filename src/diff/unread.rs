@@ -30,11 +30,11 @@ impl<'a> UnreadPaths<'a> {
     pub(super) fn of(report: &'a Report, has_file: impl Fn(&Path) -> bool) -> Self {
         let waived = report.waived.iter().map(|waived| &waived.finding);
         // A given directory that cannot be listed has no prefix, and hides all files.
-        let is_bare = report.files.iter().all(|file| file.prefix.is_none());
+        let is_bare = report.files.is_empty();
         let all = report.findings.iter().chain(waived);
         let mut out = Self::default();
         for finding in all.filter(|finding| RULES.contains(&&*finding.rule)) {
-            let is_whole = is_bare && finding.file.prefix.is_none();
+            let is_whole = is_bare && finding.file.prefix.is_none() && finding.rule == "unreadable";
             let below = if is_whole { Vec::new() } else { below(finding) };
             out.by_path.entry(below.clone()).or_insert(finding);
             let full = finding.full_path();
@@ -53,7 +53,7 @@ impl<'a> UnreadPaths<'a> {
         self.by_path.is_empty()
     }
 
-    /// True for the full path of a file that is in the report, but was read only in part.
+    /// True if `file` is in the report, but was read only in part.
     pub(super) fn is_damaged(&self, file: &File) -> bool {
         self.damaged.contains(&*file.path)
     }
@@ -81,7 +81,7 @@ impl<'a> UnreadPaths<'a> {
 /// The first result of `at` for `path` and the directories above it. An absolute path is
 /// outside of the prefix.
 fn around<T>(path: &[u8], at: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
-    let ends = memchr::memrchr_iter(b'/', path);
+    let ends = memchr::memrchr_iter(b'/', path).filter(|end| *end > 0);
     let whole = (!path.starts_with(b"/")).then_some(0);
     let mut ends = [path.len()].into_iter().chain(ends).chain(whole);
     ends.find_map(|end| at(&path[..end]))

@@ -132,10 +132,7 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     if files.iter().any(|(_, patch)| patch.has_capabilities) {
         out.bytes.extend(b" getcap setcap");
     }
-    out.bytes.extend(
-        b"'
-",
-    );
+    out.bytes.extend(b"'\n");
     out.bytes.extend(BODY.as_bytes());
     for (file, patch) in &files {
         let name = file.strip_prefix(&prefix).unwrap_or(file).as_os_str().as_bytes();

@@ -1,5 +1,6 @@
 //! Functions that libraries replace by design: runtimes of sanitizers, allocators, and libraries for
-//! LD_PRELOAD define functions of other libraries. No link takes these definitions.
+//! LD_PRELOAD define functions of other libraries. `fix` links none of them, and `interposed-symbol`
+//! does not report them.
 
 /// Prefixes of the names of sanitizer runtimes.
 const SANITIZERS: [&[u8]; 6] =

@@ -6,12 +6,13 @@
 //! dropped or replaced so that the loader takes the files of the prefix.
 
 use super::patch::{Patch, Step, Verified};
+use super::search_path;
 use super::steps::{self, Cure, Work};
 use crate::audit::{Audit, EntryState};
 use crate::finding::{Finding, Findings, FixKind};
 use crate::id::FileId;
-use crate::package::search_entry;
 use crate::text::last_part;
+use crate::tree::Tree;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -30,18 +31,20 @@ const MAY_OPEN_OTHERS: &str = "without it, musl starts to search the other entri
 /// Attaches fixes to findings, and adds the verified changes to `verified`.
 pub(super) fn attach(work: &mut Work<'_>, findings: &mut Findings, verified: Verified) -> Verified {
     let found = findings.iter().enumerate();
-    let cures = found.filter_map(|(place, finding)| cure(work.audit, place, finding)).collect();
+    let cures = found
+        .filter_map(|(place, finding)| cure((work.audit, work.tree), place, finding))
+        .collect();
     steps::attach(work, findings, verified, cures, "resolved and bound again without the entry")
 }
 
-fn cure(audit: &Audit, place: usize, finding: &Finding) -> Option<Cure> {
+fn cure((audit, tree): (&Audit, &dyn Tree), place: usize, finding: &Finding) -> Option<Cure> {
     let (file, entry) = entry(audit, finding)?;
     // `Patch` drops what is between two colons. In musl's list, an entry may end at a line break.
     let mut list = audit.corpus.files[file].object()?.search_path()?.split(|byte| *byte == b':');
     if !list.any(|text| text == entry) {
         return None;
     }
-    let installed = installed(audit, finding, file, entry);
+    let installed = installed((audit, tree), finding, file, entry);
     let doubt = doubt(audit, finding, file, entry);
     let doubt = doubt.filter(|_| installed.is_none() || opens_plugins(audit, file));
     let drop = Patch { dropped: [entry.to_vec()].into_iter().collect(), ..Patch::default() };
@@ -65,7 +68,12 @@ struct Installed {
 }
 
 /// `None` if the loader finds no library through the entry, or if the prefix lacks one of them.
-fn installed(audit: &Audit, finding: &Finding, file: FileId, text: &[u8]) -> Option<Installed> {
+fn installed(
+    (audit, tree): (&Audit, &dyn Tree),
+    finding: &Finding,
+    file: FileId,
+    text: &[u8],
+) -> Option<Installed> {
     let of = audit.search_entries.get(&file).filter(|_| finding.rule == *UNSAFE)?;
     let directory = &of.entries.iter().find(|entry| entry.text == text)?.directory;
     let path = |id| Path::new(OsStr::from_bytes(audit.text(id)));
@@ -75,7 +83,8 @@ fn installed(audit: &Audit, finding: &Finding, file: FileId, text: &[u8]) -> Opt
     for (name, old) in found.filter(|(_, found)| found.parent() == Some(&**directory)) {
         let (new, directory) = in_prefix(audit, finding, name)?;
         superseded.insert(audit.corpus.file_at(old)?, new);
-        let entry = search_entry(&finding.full_path(), directory)?.into_os_string().into_vec();
+        let entry = search_path::entry(tree, &finding.full_path(), directory)?;
+        let entry = entry.into_os_string().into_vec();
         if entry.contains(&b':') {
             return None;
         }

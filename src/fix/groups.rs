@@ -1,8 +1,7 @@
 //! Definitions that a link may discard: linkers keep one copy of a COMDAT group, and another copy
-//! may lack a name that the link needs.
-//! Copies with different names are rare: most groups define only
-//! their signature. Only the other groups are compared. A local symbol exists in its own
-//! copy only: lld and GNU ld reject a reference from outside of a discarded copy.
+//! may lack a name that the link needs. Copies with different names are rare: most groups define
+//! only their signature. Only the other groups are compared. A local symbol exists in its own copy
+//! only: lld and GNU ld reject a reference from outside of a discarded copy.
 
 use crate::audit::{Audit, link_references};
 use crate::format::archive::{LinkFacts, RelocationFilter, SymbolKind};

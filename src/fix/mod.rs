@@ -5,7 +5,8 @@
 //! file and the order of its link. `link_order` gives the order for a linker. `prove` resolves and
 //! binds again with the fix applied. `search_path`, `search_policy`, `dead_entries`, `needs`,
 //! `unused_needs` and `renamed_needs` propose changes of dynamic sections; `patch` verifies them,
-//! `obstacles` finds files that patchelf would damage, and `steps` attaches the results. `owners` names the packages of archives.
+//! `obstacles` finds files that patchelf would damage, and `steps` attaches the results. `branches`
+//! finds the sets of a variable that fit. `owners` names the packages of archives.
 //!
 //! `propose` runs all of these except `owners`. Audited files do not change: `emit` writes the fix
 //! plan for other tools.

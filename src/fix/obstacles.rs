@@ -12,7 +12,7 @@ const NO_SECTIONS: &str =
 const PAYLOAD: &str = "patchelf would append tables behind the data at the end of the file, and the program \
                        may look for this data there";
 
-/// The files that were looked at, each read once.
+/// The files that one `Patcher` looked at.
 #[derive(Default)]
 pub(super) struct Obstacles {
     files: FastMap<FileId, Option<Patchable>>,

@@ -136,7 +136,7 @@ fn in_programs(
         return Vec::new();
     }
     let patch = |program: FileId, directory: &PathBuf| {
-        let entry = search_entry(&audit.corpus.files[program].path, directory)?;
+        let entry = entry(tree, &audit.corpus.files[program].path, directory)?;
         let entry = entry.into_os_string().into_vec();
         let entries = [(name.clone(), entry)].into_iter().collect();
         Some(Patch { entries, ..Patch::default() })
@@ -249,7 +249,7 @@ fn entries(
     let mut out: Vec<PathBuf> = entry(tree, path, directory).into_iter().collect();
     let opened = opened.into_iter().flatten().filter(|opened| opened.is_absolute());
     let links = opened.filter(|opened| opened.parent() != path.parent());
-    out.extend(links.filter_map(|link| search_entry(link, directory)));
+    out.extend(links.filter_map(|link| entry(tree, link, directory)));
     if out.len() > 1 {
         out.push(directory.to_path_buf());
     }

@@ -9,6 +9,7 @@ use crate::format::archive::SymbolKind;
 use crate::format::elf::{Object, Role};
 use crate::id::{ArchiveId, FileId};
 use crate::tree::Tree;
+use object::elf;
 use std::sync::Arc;
 
 /// Repeats the link of `file` by the rules of one linker, with further archives before the shared
@@ -82,14 +83,11 @@ pub(super) fn root(
     }
 }
 
-/// `e_type` of shared objects and position-independent programs.
-const ET_DYN: u16 = 3;
-
 /// The kind of file that was linked.
 pub fn output_kind(object: &Object) -> OutputKind {
     match object.role {
         Role::Program if object.is_library() => OutputKind::Shared,
-        Role::Program if object.header.kind == ET_DYN => OutputKind::Pie,
+        Role::Program if object.header.kind == elf::ET_DYN.0 => OutputKind::Pie,
         Role::Program | Role::Static => OutputKind::Executable,
         Role::Shared => OutputKind::Shared,
         _ => OutputKind::Any,

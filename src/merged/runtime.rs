@@ -64,16 +64,12 @@ pub fn is_of_tool(path: &Path) -> bool {
     lies_in(path, TOOL_DIRS, 0)
 }
 
-/// True for the name of a directory of libraries.
-pub(super) fn is_library_dir(name: &str) -> bool {
-    name.starts_with("lib") || name.contains("-linux-")
-}
-
 /// True for a path in a directory with one of these names, with at least `below` more parts. A
 /// project may have the name of a compiler. A compiler's directory is inside a library directory,
 /// and its archives are in a directory for a machine or a version.
 fn lies_in(path: &Path, names: &[&str], below: usize) -> bool {
     let parts: Vec<&str> = path.iter().map(|part| part.to_str().unwrap_or_default()).collect();
+    let is_library_dir = |part: &str| part.starts_with("lib") || part.contains("-linux-");
     let is_one =
         |pair: &[&str]| matches!(pair, [dir, name] if is_library_dir(dir) && names.contains(name));
     parts[..parts.len().saturating_sub(below)].windows(2).any(is_one)

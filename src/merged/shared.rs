@@ -1,7 +1,7 @@
 //! The shared libraries that a link may take definitions from, and the choice between several.
 //! `fix` and [`super::solve`] share it, so that both choose the same library.
 
-use super::runtime::{is_library_dir, is_system_name};
+use super::runtime::is_system_name;
 use crate::audit::Audit;
 use crate::bind::query::alike::{are_alike, is_part_of_libc};
 use crate::cover::ArchiveSet;
@@ -11,6 +11,7 @@ use crate::facts::replacing::is_replaceable;
 use crate::format::archive::{RequestedNames, SymbolKind};
 use crate::format::elf::hash;
 use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId};
+use crate::package::is_private;
 use crate::resolve::Closure;
 use crate::text::last_part;
 use std::cmp::Reverse;
@@ -84,14 +85,6 @@ pub fn link_path(facts: &FileFacts) -> PathBuf {
 /// True for the file name that `-lNAME` finds.
 fn is_development_name(name: &[u8]) -> bool {
     name.starts_with(b"lib") && name.ends_with(b".so")
-}
-
-/// True for a directory below a library directory that has another name: one program or package uses
-/// the libraries in it.
-fn is_private(dir: &Path) -> bool {
-    let parts: Vec<&str> = dir.iter().map(|part| part.to_str().unwrap_or_default()).collect();
-    let Some((last, above)) = parts.split_last() else { return false };
-    !is_library_dir(last) && above.iter().any(|part| is_library_dir(part))
 }
 
 /// The evidence for a library; the greatest value is the best.
@@ -266,7 +259,7 @@ pub(super) fn for_members(
         requested.insert(name, hash::gnu(name));
     }
     let providers = Providers::find(&audit.corpus, &requested, Vec::new());
-    // Compilers link the C library: `fix` reports a link without it.
+    // The compiler links the C library without being asked.
     let is_libc =
         |library: FileId| audit.corpus.files[library].library_name().starts_with(b"libc.");
     let mut definers = Definers::new();

@@ -50,8 +50,8 @@ same type and size in both libraries, they were probably built from one source, 
 
 Some definitions replace others on purpose or without harm. These are not reported:
 
-- definitions of the program, of preloaded libraries, of sanitizers, and of libraries that the program opens from a
-  list (`dependentlibs.list` of Firefox)
+- definitions of the program, of preloaded libraries, of sanitizers and allocators, of libraries that are made for
+  LD_PRELOAD (`libfakeroot`), and of libraries that the program opens from a list (`dependentlibs.list` of Firefox)
 - definitions of libraries that are linked with `-z interpose` (DF_1_INTERPOSE); the loader ignores this flag, so such a
   library replaces symbols only if it comes first
 - for plugins, definitions of the program's own library: it has the program's name and perhaps a version

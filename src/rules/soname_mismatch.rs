@@ -6,10 +6,9 @@ use crate::catalogue::LINK_HYGIENE;
 use crate::finding::{Finding, Findings};
 use crate::format::elf::Role;
 use crate::id::{FastMap, FastSet, FileId};
-use crate::package::wheel_directory;
+use crate::package::{is_private, wheel_directory};
 use crate::resolve::ROOT;
 use crate::text::{self, show};
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 pub(super) static RULE: Rule = Rule::new(
@@ -112,31 +111,6 @@ fn loaded_by_soname(query: &Query<'_>, asked: &[ExpectedName<'_>]) -> FastSet<Fi
     out
 }
 
-/// True for a directory below `lib` that linkers do not search. They search `lib/x86_64-linux-gnu`.
-/// `/var/lib` holds the state of programs: prefixes below it are like those below other
-/// directories.
-fn is_private(directory: &Path) -> bool {
-    let names: Vec<&[u8]> =
-        directory.components().map(|name| name.as_os_str().as_bytes()).collect();
-    let is_lib = |name: &&[u8]| [&b"lib"[..], b"lib32", b"lib64", b"libx32"].contains(name);
-    let lib = names.iter().rposition(is_lib);
-    let lib = lib.filter(|lib| !names[..*lib].ends_with(&[&b"var"[..]]));
-    match lib.map(|lib| &names[lib + 1..]) {
-        None | Some([]) => false,
-        Some([only]) => !is_triplet(only),
-        Some(_) => true,
-    }
-}
-
-/// True for the name of a directory with the libraries of one machine and C library, such as
-/// `x86_64-linux-gnu` or `armv7-alpine-linux-musleabihf`.
-fn is_triplet(name: &[u8]) -> bool {
-    const KERNEL: &[u8] = b"-linux-";
-    let abi = memchr::memmem::find(name, KERNEL).map(|at| &name[at + KERNEL.len()..]);
-    let starts: [&[u8]; 4] = [b"gnu", b"musl", b"uclibc", b"android"];
-    abi.is_some_and(|abi| starts.iter().any(|start| abi.starts_with(start)))
-}
-
 /// A library, and the name that a file or link in its directory must have.
 struct ExpectedName<'q> {
     file: FileId,
@@ -171,28 +145,4 @@ fn names<'q>(query: &'q Query<'_>, asked: &[ExpectedName<'q>]) -> FastSet<(&'q P
         }
     }
     out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_private;
-    use std::path::Path;
-
-    #[test]
-    fn private_directories() {
-        let cases = [
-            ("/usr/lib", false),
-            ("/usr/lib/gimp", true),
-            ("/usr/lib/x86_64-linux-gnu", false),
-            ("/usr/lib/armv7-alpine-linux-musleabihf", false),
-            ("/usr/lib/my-cool-plugins", true),
-            ("/usr/lib/my-linux-plugins", true),
-            ("/usr/lib/x86_64-linux-gnu/gimp", true),
-            ("/var/lib/jenkins/stage", false),
-            ("/var/lib/jenkins/stage/lib/plugins", true),
-        ];
-        for (directory, expected) in cases {
-            assert_eq!(is_private(Path::new(directory)), expected, "{directory}");
-        }
-    }
 }

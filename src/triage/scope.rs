@@ -134,13 +134,11 @@ impl<'s> ScopeNames<'s> {
             return false;
         };
         let fits = |path: &[u8]| waiver.path.as_ref().is_none_or(|pattern| pattern.matches(path));
-        let is_below = |dir: &[u8]| {
-            let begin = waiver.path.as_ref().map_or(&b""[..], |pattern| pattern.ends().0);
-            let both = begin.iter().zip(dir);
-            both.take_while(|(a, b)| a == b).count() == begin.len().min(dir.len())
-        };
+        // The beginning of a pattern may end inside of a name.
+        let begin = waiver.path.as_ref().map_or(&b""[..], |pattern| pattern.ends().0);
+        let may_be_below = |dir: &[u8]| is_below(begin, dir) || dir.starts_with(begin);
         if !WITHOUT_FILE.contains(&rule.id.as_str())
-            && scope.blind.iter().any(|(_, path)| fits(path) || is_below(path))
+            && scope.blind.iter().any(|(_, path)| fits(path) || may_be_below(path))
         {
             return true;
         }

@@ -15,8 +15,8 @@ type NamesByFile = FastMap<FileId, FastSet<Vec<u8>>>;
 pub(super) struct UndecidedFacts {
     /// Files that were read only in part.
     pub(super) partial: FastSet<FileId>,
-    /// Dynamic objects that no process loads completely: no loader was chosen, the loader stops, or
-    /// the libraries depend on the machine.
+    /// Dynamic objects that some process, or every process, does not load completely: no loader was
+    /// chosen, the loader stops, or the libraries depend on the machine.
     not_loaded: FastSet<FileId>,
     /// References that a missing library explains, as symbols with versions, by file.
     explained: NamesByFile,
@@ -131,7 +131,7 @@ impl UndecidedFacts {
     }
 }
 
-/// Dynamic objects that no process loads completely.
+/// Dynamic objects that some process, or every process, does not load completely.
 fn not_loaded(audit: &Audit, plan: &Plan) -> FastSet<FileId> {
     let mut stopped = IdSet::default();
     stopped.extend(audit.diagnosis.stopped.iter().flat_map(|stop| stop.roots.iter().copied()));

@@ -172,7 +172,7 @@ const KEYS: [WaiverKey; 7] = [
     (|waiver| &waiver.detail, |finding| finding.detail.as_deref()),
 ];
 
-/// The first waiver of a policy that accepts a finding on the day `today`. `sonames` has the further
+/// The first waiver, by policy name and line, that accepts a finding on the day `today`. `sonames` has the further
 /// hard links of files.
 pub fn waiver_of<'p>(
     policy: &'p Policy,
@@ -181,8 +181,9 @@ pub fn waiver_of<'p>(
     sonames: &Sonames,
 ) -> Option<&'p Waiver> {
     let is_current = |waiver: &Waiver| waiver.expires.is_none_or(|last| last >= today);
-    let mut own = policy.waivers.iter().filter(|waiver| waiver.rule == finding.rule.as_str());
-    own.find(|waiver| is_current(waiver) && matches(waiver, finding, sonames))
+    let own = policy.waivers.iter().filter(|waiver| waiver.rule == finding.rule.as_str());
+    let accepting = own.filter(|waiver| is_current(waiver) && matches(waiver, finding, sonames));
+    accepting.min_by_key(|waiver| &waiver.origin)
 }
 
 /// True if all selectors of `waiver` match the finding. A selector does not match an absent key.

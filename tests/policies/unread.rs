@@ -82,8 +82,8 @@ fn an_unreadable_file_is_neither_gone_nor_added() {
     // A directory that cannot be listed hides all files in it.
     let output = closed(&lab, "other", &["diff", "open", "other"]);
     assert_eq!(output.status.code(), Some(3), "{}", report(&output));
-    let human = ["diff", "other", "open", "--fail-on", "never"];
-    assert_eq!(report(&closed(&lab, "other", &human))["added"], json!([]));
+    let backwards = ["diff", "other", "open", "--fail-on", "never"];
+    assert_eq!(report(&closed(&lab, "other", &backwards))["added"], json!([]));
 }
 
 #[test]

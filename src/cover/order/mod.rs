@@ -103,7 +103,7 @@ fn redirect_shared(link: &mut Link) {
 /// Names to which shared objects refer and that the output does not export. An object defines them,
 /// and their visibility is hidden or internal in some object. Linkers report these names
 /// (`Writer<ELFT>::finalizeSections` of lld, `elf_link_output_extsym` of GNU ld). With
-/// `--gc-sections`, GNU ld reports only those in kept sections, and all are skipped.
+/// `--gc-sections`, GNU ld reports only names in kept sections: the result then has no names.
 fn unexported(
     question: &CoverageQuestion<'_>,
     (link, found): (&Link, &FastMap<&[u8], ChosenDefinition>),

@@ -18,8 +18,8 @@ const SHARED: usize = 16;
 pub enum RelocationFilter<'w> {
     /// All relocations.
     All,
-    /// Relocations to these undefined or common names, in loaded sections, or in all sections if the second
-    /// field is true. Without names, no relocations are read.
+    /// Relocations to these undefined or common names, in loaded sections, or in all sections if the
+    /// second field is true. Without names, no relocations are read.
     Names(&'w FastSet<&'w [u8]>, bool),
     /// Relocations of loaded sections for which the function is true. Its arguments are `sh_flags`
     /// of the section, the type, and true if the symbol is global.

@@ -1,8 +1,8 @@
 //! ELF files as the dynamic loader sees them: the header, the program headers and the tables to
 //! which PT_DYNAMIC leads. Loaders ignore section headers, which may be absent or wrong. Only
-//! `sections` (large images), `symtab` (for `fix`) and `segments` (interface stubs) read them.
-//! Relocatable objects, core files
-//! and files without PT_DYNAMIC are recognised, but not read further.
+//! `sections` (large images), `symtab` and `patchable` (for `fix`) and `segments` (interface stubs)
+//! read them. Relocatable objects, core files and files without PT_DYNAMIC are recognised, but not
+//! read further.
 //!
 //! [`read()`] makes an [`Object`].
 

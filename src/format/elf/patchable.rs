@@ -8,6 +8,7 @@ use crate::tree::Handle;
 use object::pod::{Pod, from_bytes, slice_from_bytes};
 use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::{Endianness, U32, elf};
+use std::cell::Cell;
 use std::ops::Range;
 
 type Verneed = elf::Verneed<Endianness>;
@@ -22,8 +23,8 @@ const MOST_TABLE: u64 = 1 << 30;
 const MOST_PATH: u64 = 64 << 10;
 /// Upper bound, in bytes, for zeros at the end of a file that count as padding.
 const MOST_PADDING: u64 = 4 << 10;
-/// Upper bound for the records of each version table. Offsets link them, and a cycle would never
-/// end.
+/// Upper bound for the records of all version tables together. Offsets link the records, and lists
+/// may overlap or have a cycle.
 const MOST_RECORDS: usize = 1 << 16;
 
 /// The result of patchelf on a file that it can change.
@@ -193,18 +194,14 @@ impl<'f, H: FileHeader<Endian = Endianness>> Image<'f, H> {
         if path.is_end || names.any(|entry| is_inside(entry.d_val(self.e).into())) {
             return Some(true);
         }
-        for section in sections {
-            let is_name_of = match section.sh_type(self.e) {
-                elf::SHT_DYNSYM => Self::any_symbol,
-                elf::SHT_GNU_VERNEED => Self::any_needed_version,
-                elf::SHT_GNU_VERDEF => Self::any_defined_version,
-                _ => continue,
-            };
-            if is_name_of(self, &self.content(section)?, &is_inside) {
-                return Some(true);
-            }
-        }
-        Some(false)
+        // The loader knows one table of each type.
+        let of_type = |kind| sections.iter().find(|section| section.sh_type(self.e) == kind);
+        let content = |kind| of_type(kind).map_or(Some(Vec::new()), |one| self.content(one));
+        let left = Cell::new(MOST_RECORDS);
+        let is_name = self.any_symbol(&content(elf::SHT_DYNSYM)?, &is_inside)
+            || self.any_needed_version(&content(elf::SHT_GNU_VERNEED)?, &is_inside, &left)
+            || self.any_defined_version(&content(elf::SHT_GNU_VERDEF)?, &is_inside, &left);
+        Some(is_name || left.get() == 0)
     }
 
     fn any_symbol(&self, bytes: &[u8], is_inside: &dyn Fn(u64) -> bool) -> bool {
@@ -214,24 +211,35 @@ impl<'f, H: FileHeader<Endian = Endianness>> Image<'f, H> {
     }
 
     /// `is_inside` of the names in DT_VERNEED.
-    fn any_needed_version(&self, bytes: &[u8], is_inside: &dyn Fn(u64) -> bool) -> bool {
+    fn any_needed_version(
+        &self,
+        bytes: &[u8],
+        is_inside: &dyn Fn(u64) -> bool,
+        left: &Cell<usize>,
+    ) -> bool {
         let e = self.e;
         let file = |file: &Verneed| (file.vn_file, file.vn_next);
         let version = |version: &Vernaux| (version.vna_name, version.vna_next);
-        linked(e, bytes, 0, file).any(|(at, file, name)| {
+        linked((e, left), bytes, 0, file).any(|(at, file, name)| {
             let first = at.saturating_add(file.vn_aux.get(e) as usize);
-            is_inside(name) || linked(e, bytes, first, version).any(|(_, _, name)| is_inside(name))
+            let mut versions = linked((e, left), bytes, first, version);
+            is_inside(name) || versions.any(|(_, _, name)| is_inside(name))
         })
     }
 
     /// `is_inside` of the names in DT_VERDEF.
-    fn any_defined_version(&self, bytes: &[u8], is_inside: &dyn Fn(u64) -> bool) -> bool {
+    fn any_defined_version(
+        &self,
+        bytes: &[u8],
+        is_inside: &dyn Fn(u64) -> bool,
+        left: &Cell<usize>,
+    ) -> bool {
         let e = self.e;
         let definition = |definition: &Verdef| (U32::new(e, 0), definition.vd_next);
         let name = |name: &Verdaux| (name.vda_name, name.vda_next);
-        linked(e, bytes, 0, definition).any(|(at, definition, _)| {
+        linked((e, left), bytes, 0, definition).any(|(at, definition, _)| {
             let first = at.saturating_add(definition.vd_aux.get(e) as usize);
-            linked(e, bytes, first, name).any(|(_, _, name)| is_inside(name))
+            linked((e, left), bytes, first, name).any(|(_, _, name)| is_inside(name))
         })
     }
 
@@ -256,9 +264,9 @@ impl<'f, H: FileHeader<Endian = Endianness>> Image<'f, H> {
 
 /// The records from `first` on that are linked by offsets, each with its position and its name.
 /// `parts` has the name and the offset of the next record. Records outside of the table end the
-/// list.
+/// list. `left` is the number of records that may still be read.
 fn linked<'b, T: Pod>(
-    e: Endianness,
+    (e, left): (Endianness, &'b Cell<usize>),
     bytes: &'b [u8],
     first: usize,
     parts: impl Fn(&T) -> (U32<Endianness>, U32<Endianness>) + 'b,
@@ -266,11 +274,12 @@ fn linked<'b, T: Pod>(
     let mut next = Some(first);
     let record = move || {
         let at = next?;
+        left.set(left.get().checked_sub(1)?);
         let (record, _) = from_bytes::<T>(bytes.get(at..)?).ok()?;
         let (name, step) = parts(record);
         let step = Some(step.get(e) as usize).filter(|step| *step > 0);
         next = step.and_then(|step| at.checked_add(step));
         Some((at, record, u64::from(name.get(e))))
     };
-    std::iter::from_fn(record).take(MOST_RECORDS)
+    std::iter::from_fn(record)
 }

@@ -1,5 +1,5 @@
-//! Members, shared objects and programs for which a linker rejects the link even if no reference needs them.
-//! mold ignores members.
+//! Members, shared objects and programs for which a linker rejects the link even if no reference
+//! needs them. mold ignores members.
 
 use super::ArchiveAnswer;
 use crate::cover::{ArchiveSet, Link, LinkInput, Linker, ReferredBy, ReferringFile};

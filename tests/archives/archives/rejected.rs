@@ -1,5 +1,5 @@
-//! Shared objects, programs and scripts of versions as inputs, which some linkers reject. Each case is linked by
-//! lld 19, GNU ld and mold too.
+//! Shared objects, programs and scripts of versions as inputs, which some linkers reject. Each case
+//! is linked by lld 19, GNU ld and mold too.
 
 use super::kit::{ar, archive, run};
 use super::libraries::{LINKERS, code, shared};

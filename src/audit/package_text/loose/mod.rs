@@ -50,9 +50,8 @@ pub enum TextPathKind {
     Injected,
 }
 
-/// Maximum number of bytes that are read from a file.
-/// Some scripts have a large payload behind their
-/// text.
+/// Maximum number of bytes that are read from a file. Some scripts have a large payload behind
+/// their text.
 const MOST: u64 = 4 << 20;
 /// Files of compiler wrappers in Nix (`pkgs/build-support/cc-wrapper`), below `nix-support`.
 const WRAPPER: [&str; 9] = [

@@ -6,6 +6,7 @@ use super::program::Step;
 use super::run::{Flow, Run};
 use super::state::State;
 use super::value::{Value, Word, hash, mixed};
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 /// Maximum depth of blocks and calls.
@@ -17,9 +18,12 @@ impl Run<'_> {
         self.block(0, self.program.steps.len());
         self.rejoin(0, &[Flow::Return, Flow::Break, Flow::Continue]);
         self.early.clear();
-        let functions: Vec<usize> = self.program.functions.values().filter_map(|at| *at).collect();
+        let functions = self.program.functions.values().filter_map(|at| *at);
+        let mut functions: Vec<usize> = functions.collect();
+        // A function mostly follows those that it calls.
+        functions.sort_unstable_by_key(|at| Reverse(*at));
         for at in functions {
-            if !self.called.contains(&at) && self.early.is_empty() {
+            if !self.called.contains(&at) {
                 self.uncalled(at);
             }
         }

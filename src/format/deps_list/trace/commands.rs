@@ -271,7 +271,11 @@ fn is_option(word: &Words) -> bool {
 
 /// True if a name with unknown parts may stand for `name`.
 pub(super) fn fits(pattern: &[u8], name: &[u8]) -> bool {
-    let Some(begin) = memchr::memmem::find(pattern, b"${") else { return pattern == name };
+    if !is_open(pattern) {
+        return pattern == name;
+    }
+    // Other kinds of references may stand for anything.
+    let Some(begin) = memchr::memmem::find(pattern, b"${") else { return true };
     let end = memchr::memrchr(b'}', pattern).unwrap_or(begin);
     let (start, rest) = (&pattern[..begin], &pattern[end + 1..]);
     name.len() >= start.len() + rest.len() && name.starts_with(start) && name.ends_with(rest)

@@ -3,7 +3,7 @@
 use super::arguments::{Words, joined, touching};
 use super::commands::fits;
 use super::run::Run;
-use super::value::Word;
+use super::value::{Word, is_open};
 
 impl Run<'_> {
     /// Runs `list(ACTION LIST …)`.
@@ -50,10 +50,11 @@ impl Run<'_> {
     }
 
     fn doubt_named(&mut self, list: &Words, is: &dyn Fn(&Word) -> bool) {
-        let Some(name) = list.name().map(<[u8]>::to_vec) else { return };
         let scope = self.state.scopes.last();
         let names = scope.into_iter().flat_map(|scope| scope.keys());
-        let names: Vec<Vec<u8>> = names.filter(|other| fits(&name, other)).cloned().collect();
+        // A name that a condition decides may be any name.
+        let may_be = |other: &&Vec<u8>| list.name().is_none_or(|name| fits(name, other));
+        let names: Vec<Vec<u8>> = names.filter(may_be).cloned().collect();
         for name in names {
             self.doubt(&name, 3, is);
         }
@@ -63,7 +64,7 @@ impl Run<'_> {
     fn remove(&mut self, list: &Words, value: &Words) {
         let [removed] = &*value.words else { return };
         let is_equal = |word: &Word| word.text == removed.text;
-        let is_known = list.name().is_some_and(|name| memchr::memmem::find(name, b"${").is_none());
+        let is_known = list.name().is_some_and(|name| !is_open(name));
         if !is_known || removed.doubt != 0 {
             self.doubt_named(list, &|word| fits(&removed.text, &word.text));
         } else if removed.is_open() {
@@ -91,7 +92,7 @@ impl Run<'_> {
     }
 
     fn filter(&mut self, list: &Words, is_kept: bool, pattern: &Words) {
-        let is_known = list.name().is_some_and(|name| memchr::memmem::find(name, b"${").is_none());
+        let is_known = list.name().is_some_and(|name| !is_open(name));
         let Some(pattern) = pattern.text().filter(|_| is_known) else {
             return self.doubt_list(list);
         };

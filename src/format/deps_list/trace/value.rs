@@ -1,6 +1,6 @@
 //! The values of variables: words, each with the set that it comes from and its conditions.
 
-use crate::id::{FastMap, FastSet};
+use crate::id::FastSet;
 use std::hash::{BuildHasher as _, Hash};
 use std::sync::Arc;
 
@@ -79,7 +79,8 @@ pub(super) fn mixed(old: u64, new: u64) -> u64 {
     if old == 0 || new == 0 { old | new } else { hash(&(old, new)).max(1) }
 }
 
-/// `words` without equal ones of no set: only their text matters.
+/// `words` without repeated words that belong to no set. Words of a set stay, because their marks
+/// are counted.
 pub(super) fn distinct(words: Vec<Word>) -> Vec<Word> {
     let mut seen: FastSet<Word> = FastSet::default();
     let is_new = |word: &Word| word.mark.is_some() || seen.insert(word.clone());
@@ -91,14 +92,11 @@ pub(super) fn merged(first: &[Word], second: &[Word], condition: u64) -> Vec<Wor
     let same = first.iter().zip(second).take_while(|(a, b)| a == b).count();
     let (common, first) = first.split_at(same);
     let second = &second[same..];
-    let mut left: FastMap<&Word, usize> = FastMap::default();
-    for word in second {
-        *left.entry(word).or_default() += 1;
-    }
+    let other: FastSet<&Word> = second.iter().collect();
     let mut out = common.to_vec();
     let mut both: FastSet<&Word> = FastSet::default();
     for word in first {
-        let is_both = left.contains_key(word);
+        let is_both = other.contains(word);
         if is_both {
             both.insert(word);
         }
