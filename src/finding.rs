@@ -114,6 +114,9 @@ pub struct Evidence {
     /// The CMake package that imports an archive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cmake: Option<Box<CMakeTarget>>,
+    /// For a candidate: the entry of a search path with which the loader would find it.
+    #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
+    pub entry: Option<Vec<u8>>,
     /// A remark, such as the reason why the loader did not take the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -140,6 +143,7 @@ impl Evidence {
             package: None,
             pkg_config: None,
             cmake: None,
+            entry: None,
             reason: None,
             more: None,
             minor: false,
@@ -178,6 +182,10 @@ impl Evidence {
 
 /// End of the `reason` of a tried path at which the loader leaves a list of directories.
 pub const ENDS_LIST: &str = "the loader skips the rest of the list";
+/// `reason` of a candidate in a directory that the loader does not search, or the start of it.
+pub const NOT_SEARCHED: &str = "its directory is not searched";
+/// Start of the `reason` of a candidate without a needed version.
+pub const LACKS_VERSION: &str = "does not define version ";
 /// `detail` of a finding about device code for a target that the policy does not list.
 pub const NOT_LISTED: &str = "not-listed";
 /// `how` of the largest sections or segments of a large image.

@@ -3,7 +3,7 @@
 //! `outside-closure` reports them.
 
 use super::Query;
-use super::missing_library::with_reasons;
+use super::rejected_candidates::Need;
 use crate::catalogue::RuleId;
 use crate::diagnosis::Site;
 use crate::finding::{CauseHint, Evidence, EvidenceKind, Finding, Findings, When};
@@ -192,7 +192,8 @@ fn libraries(
     let site = found.roots.first().map(|root| Site { root: *root, module: found.edge.from });
     finding.evidence.extend(query.roots(&found.roots, site));
     finding.evidence.push(taken(query.shared_path(to), how));
-    finding.evidence.extend(with_reasons(candidates, name, &[]));
+    let need = Need { file, name, roots: &found.roots, module: found.edge.from };
+    finding.evidence.extend(query.with_reasons(need, candidates, &[]));
     Some(finding)
 }
 

@@ -1,24 +1,22 @@
 //! `missing-library`: a needed library, or the interpreter of a program, is not found.
 
-use super::query::last_part;
+use super::rejected_candidates::Need;
 use super::words::{passed_over, tried};
 use super::{Query, Rule};
 use crate::catalogue::{LIBRARY, RuleId};
 use crate::diagnosis::{MissingLibrary, Site};
 use crate::facts::FactStore as _;
-use crate::finding::{CauseHint, Evidence, EvidenceKind, Finding, Findings, REMOVED, When};
-use crate::id::FastSet;
+use crate::finding::{CauseHint, Evidence, EvidenceKind, Finding, Findings, When};
 use crate::parallel;
 use crate::resolve::FoundBy;
 use crate::resolve::loader::InterpreterDefect;
 use crate::resolve::trace::Tried;
 use crate::text::show;
-use crate::tree::without_dots;
 use crate::wants::Wants;
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub(super) static RULE: Rule = Rule::new(
     "missing-library",
@@ -128,7 +126,13 @@ pub(super) fn finding(
             let libc = query.loader(query.closure(*root)).libc();
             candidates = query.installed_libraries(&missing.name, target, libc);
         }
-        finding.evidence.extend(with_reasons(candidates, &missing.name, attempts));
+        let need = Need {
+            file: missing.file,
+            name: &missing.name,
+            roots: &missing.roots,
+            module: missing.edge.from,
+        };
+        finding.evidence.extend(query.with_reasons(need, candidates, attempts));
     }
     finding.evidence.extend(missing.explained.iter().map(|(file, symbol, version)| Evidence {
         symbol: Some(symbol.clone()),
@@ -167,42 +171,6 @@ impl Query<'_> {
         );
         out
     }
-}
-
-/// Adds to each candidate the reason why the loader, which tried `attempts`, did not take it.
-pub(super) fn with_reasons(
-    mut candidates: Vec<Evidence>,
-    name: &[u8],
-    attempts: &[Tried],
-) -> Vec<Evidence> {
-    if candidates.is_empty() {
-        return candidates;
-    }
-    let directory = |path: &[u8]| {
-        without_dots(Path::new(OsStr::from_bytes(path))).parent().map(Path::to_path_buf)
-    };
-    let searched: FastSet<PathBuf> =
-        attempts.iter().filter_map(|attempt| directory(&attempt.path)).collect();
-    let base = last_part(Path::new(OsStr::from_bytes(name)));
-    for candidate in &mut candidates {
-        if candidate.how.as_deref() == Some(REMOVED) {
-            candidate.reason = Some("the package lists it, and no such file exists".to_owned());
-            continue;
-        }
-        let path = candidate.path.as_deref();
-        let is_searched = path.and_then(Path::parent).is_some_and(|dir| searched.contains(dir));
-        let is_named = path.is_some_and(|path| last_part(path) == base);
-        let reason = match (is_searched, is_named) {
-            (true, true) => None,
-            (false, true) => Some("its directory is not searched"),
-            (true, false) => Some("only its DT_SONAME is the needed name"),
-            (false, false) => {
-                Some("its directory is not searched, and only its DT_SONAME is the needed name")
-            }
-        };
-        candidate.reason = reason.map(str::to_owned);
-    }
-    candidates
 }
 
 fn interpreters(query: &Query<'_>) -> Findings {

@@ -58,6 +58,7 @@ mod pkgconfig_missing_requirement;
 mod protected_symbol;
 mod query;
 mod readers_disagree;
+mod rejected_candidates;
 mod removed_library;
 mod removed_symbol;
 mod required_file;

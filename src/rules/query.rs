@@ -103,6 +103,11 @@ impl<'a> Query<'a> {
         &self.audit.prefixes
     }
 
+    /// The file at a path that was found by a walk or probed.
+    pub(super) fn file_at(&self, path: &Path) -> Option<FileId> {
+        self.audit.corpus.file_at(path)
+    }
+
     /// The text of an interned name.
     pub(super) fn text(&self, id: StrId) -> &'a [u8] {
         self.audit.text(id)

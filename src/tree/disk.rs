@@ -380,6 +380,7 @@ fn convert(stat: &rustix::fs::Stat) -> Result<Stat, Errno> {
         len: u64::try_from(stat.st_size).map_err(|_| Errno::OVERFLOW)?,
         mtime: nanoseconds(stat.st_mtime, stat.st_mtime_nsec),
         ctime: nanoseconds(stat.st_ctime, stat.st_ctime_nsec),
+        mode: stat.st_mode & 0o7777,
     })
 }
 

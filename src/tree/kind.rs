@@ -13,6 +13,8 @@ pub struct Stat {
     pub mtime: i128,
     /// Last change of the inode, in nanoseconds since the epoch.
     pub ctime: i128,
+    /// The permission bits, with those for set-ID; 0 in memory.
+    pub mode: u32,
 }
 
 /// A special file: loaders never map one, and opening it may block or have side effects.

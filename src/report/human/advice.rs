@@ -2,20 +2,20 @@
 //! data of the report and verifies nothing. `candidates` writes the fixes.
 
 use super::Sheet;
-use crate::finding::{ENDS_LIST, Evidence, EvidenceKind, FixKind, INSTALLED, REMOVED};
+use crate::finding::{Evidence, EvidenceKind, FixKind, INSTALLED};
 use crate::order;
-use crate::package::{search_entry, store_of};
+use crate::package::store_of;
 use crate::report::entry::ReportEntry;
-use crate::report::layout::{LabelledLines, name, some};
+use crate::report::layout::{LabelledLines, name};
 use crate::report::model::{CauseKind, ReportFinding};
 use crate::report::referring::ReferringMembers;
-use crate::text::{shell, shell_path, show, show_path};
+use crate::text::{shell_path, show, show_path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// Maximum number of directories in a command or in a sentence of advice.
-const MOST_DIRECTORIES: usize = 4;
+pub(super) const MOST_DIRECTORIES: usize = 4;
 
 impl Sheet<'_> {
     pub(super) fn advice(
@@ -60,91 +60,10 @@ impl Sheet<'_> {
         }
     }
 
-    /// Advice about a library or interpreter that was not found.
-    fn find(
-        &self,
-        entry: &ReportEntry<'_>,
-        first: &ReportFinding,
-        page: &mut LabelledLines<'_>,
-    ) -> io::Result<()> {
-        let library = first.library.as_deref().map(show).unwrap_or_default();
-        let shown = name(&library);
-        if first.detail.as_deref() == Some(b"PT_INTERP") {
-            let text = format!("install the libc that has {shown}, or name another interpreter");
-            let file = self.word(&first.full_path());
-            let command = format!("patchelf --set-interpreter PATH {file}");
-            return page.help(&self.in_stage(&text), Some(&command));
-        }
-        let candidates = self.candidate_paths(entry);
-        let Some(candidate) = nearest(&first.full_path(), &candidates) else {
-            if let Some((text, command)) = self.restore(entry) {
-                return page.help(&text, command.as_deref());
-            }
-            return page.help(&install(first, &library), None);
-        };
-        if let Some(path) = self.end_of_search(entry) {
-            let text = format!("repair or remove {}: the search ends there", name(&path));
-            return page.help(&text, None);
-        }
-        let base = Path::new(&library).file_name().map(Path::new);
-        if candidate.file_name().map(Path::new) != base {
-            let target = candidate.file_name().map_or(candidate, Path::new);
-            let link =
-                self.paths.in_stage(candidate).with_file_name(base.unwrap_or(Path::new(&library)));
-            let (target, link) = (shell_path(target), self.word(&link));
-            let text = self.in_stage("give the candidate the needed name");
-            return page.help(&text, Some(&format!("ln -s {target} {link}")));
-        }
-        let files = entry.files();
-        let way = |(finding, _): &(&ReportFinding, usize)| {
-            let file = finding.full_path();
-            let directory = nearest(&file, &candidates)?.parent()?;
-            search_entry(&file, directory)
-        };
-        let ways: BTreeSet<PathBuf> = order::set(files.iter().filter_map(way));
-        let directories: Vec<String> = ways.iter().map(|way| name(&show_path(way))).collect();
-        let has_rpath = |finding: &ReportFinding| self.searches_rpath(finding);
-        if let ([(one, _)], Some(way)) = (&files[..], ways.first()) {
-            let (tag, option) = if has_rpath(one) {
-                ("RPATH", "--force-rpath --add-rpath")
-            } else {
-                ("RUNPATH", "--add-rpath")
-            };
-            let file = self.word(&one.full_path());
-            let command = format!("patchelf {option} {} {file}", shell_path(way));
-            let text = self.in_stage(&format!("add the candidate's directory to its {tag}"));
-            return page.help(&text, Some(&command));
-        }
-        let directories = some(&directories, MOST_DIRECTORIES);
-        let with_rpath = files.iter().filter(|(finding, _)| has_rpath(finding)).count();
-        let tag = match with_rpath {
-            0 => "a RUNPATH",
-            all if all == files.len() => "an RPATH",
-            _ => "an RPATH, or a RUNPATH if it has one,",
-        };
-        self.or_host(&format!("give each of these files {tag} with {directories}"), entry, page)
-    }
-
-    /// True if the loader searches an RPATH for a missing library. The object that needs the library
-    /// then has or inherits an RPATH, which a new RUNPATH would turn off.
-    fn searches_rpath(&self, finding: &ReportFinding) -> bool {
-        let mut tried = self.entries.causes.evidence(finding, EvidenceKind::Tried);
-        tried.any(|one| one.how.as_deref() == Some("rpath"))
-    }
-
     /// Text before a command. With stages, paths in commands are relative to a staging directory.
-    fn in_stage(&self, text: &str) -> String {
+    pub(super) fn in_stage(&self, text: &str) -> String {
         let place = if self.report.layers.is_some() { ", in the staging directory" } else { "" };
         format!("{text}{place}")
-    }
-
-    /// The path at which the loader stops searching an object's search path. A new entry at the end
-    /// of that search path has no effect.
-    fn end_of_search(&self, entry: &ReportEntry<'_>) -> Option<String> {
-        let tried = self.entries.evidence(entry, EvidenceKind::Tried).into_iter();
-        let mut own = tried.filter(|one| matches!(one.how.as_deref(), Some("rpath" | "runpath")));
-        let ends = |one: &&Evidence| one.reason.as_deref().is_some_and(|r| r.ends_with(ENDS_LIST));
-        own.find(ends)?.path.as_deref().map(show_path)
     }
 
     /// Advice about a library or interpreter that was found outside of a store or prefix.
@@ -209,23 +128,6 @@ impl Sheet<'_> {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
         let installed = candidates.into_iter().filter(|e| e.how.as_deref() == Some(INSTALLED));
         defining_all(entry, installed).next().is_some()
-    }
-
-    /// Advice to reinstall a Debian package, for a file that the package lists and that does not
-    /// exist. The package manager of this system does not install into a sysroot, so there is no
-    /// command for one.
-    fn restore(&self, entry: &ReportEntry<'_>) -> Option<(String, Option<String>)> {
-        let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
-        let removed = candidates.into_iter().find(|e| e.how.as_deref() == Some(REMOVED))?;
-        let raw = removed.package.as_deref()?.as_bytes();
-        let package = show(raw);
-        Some(if let Some(sysroot) = &self.paths.sysroot {
-            let sysroot = name(&show_path(sysroot));
-            (format!("install the package {} again in {sysroot}", name(&package)), None)
-        } else {
-            let command = format!("apt-get install --reinstall {}", shell(raw));
-            ("install the package again".to_owned(), Some(command))
-        })
     }
 
     /// Advice about archives missing from a list.
@@ -338,7 +240,7 @@ impl Sheet<'_> {
 
     /// Writes `text`. If all entry points are shared objects by their names, adds that a program
     /// may load them.
-    fn or_host(
+    pub(super) fn or_host(
         &self,
         text: &str,
         entry: &ReportEntry<'_>,
@@ -390,36 +292,11 @@ fn defining_all<'e>(
 }
 
 /// The candidate whose path has the longest common prefix with the path of `file`.
-fn nearest<'a>(file: &Path, candidates: &[&'a Path]) -> Option<&'a Path> {
+pub(super) fn nearest<'a>(file: &Path, candidates: &[&'a Path]) -> Option<&'a Path> {
     let common = |other: &Path| {
         file.components().zip(other.components()).take_while(|(a, b)| a == b).count()
     };
     candidates.iter().copied().rev().max_by_key(|candidate| common(candidate))
-}
-
-/// Advice about a library without a candidate. It has the command that finds the library's package
-/// or adds the library to the wheel.
-fn install(finding: &ReportFinding, library: &str) -> String {
-    let shown = name(library);
-    let path = finding.full_path();
-    if path.starts_with("/nix/store") {
-        return format!(
-            "find the package that has {shown}: {}",
-            name(&format!("nix-locate {library}"))
-        );
-    }
-    if path.starts_with("/gnu/store") {
-        return format!(
-            "find the package that has {shown}: {}",
-            name(&format!("guix locate {library}"))
-        );
-    }
-    if is_of_wheel(library) {
-        return format!("add {shown} to the wheel: {}", name("auditwheel repair WHEEL"));
-    }
-    let searches = [format!("apt-file search {library}"), format!("dnf provides '*/{library}'")];
-    let searches = searches.iter().map(|search| name(search)).collect::<Vec<_>>().join(" or ");
-    format!("install the package that has {shown}: {searches}")
 }
 
 /// Libraries of glibc that share private data with its loader.
@@ -441,27 +318,4 @@ fn bundled_libc<'c>(finding: &ReportFinding, candidate: &'c Path) -> Option<&'c 
     let library = finding.library.as_deref().filter(|library| GLIBC.contains(library));
     library.filter(|_| store_of(candidate).is_none())?;
     candidate.parent()
-}
-
-/// True for the name of a library copied by auditwheel: `libm-1a2b3c4d.so.6`.
-fn is_of_wheel(library: &str) -> bool {
-    let stem = library.split(".so").next().unwrap_or(library);
-    let is_hash = |part: &str| {
-        let start = part.as_bytes().get(..8);
-        start.is_some_and(|start| start.iter().all(u8::is_ascii_hexdigit))
-    };
-    stem.split('-').any(is_hash)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_of_wheel;
-
-    #[test]
-    fn names_of_copies_in_wheels() {
-        assert!(is_of_wheel("libm-1a2b3c4d.so.6") && is_of_wheel("libx-1.2-0123abcd5.so"));
-        assert!(!is_of_wheel("libm.so.6") && !is_of_wheel("libx-1a2b3c.so"));
-        // The eighth byte is in the middle of a character.
-        assert!(!is_of_wheel("libaaaa\u{e9}.so") && !is_of_wheel("lib-1a2b3c4\u{e9}.so"));
-    }
 }

@@ -6,6 +6,7 @@ mod advice;
 mod candidates;
 mod changes;
 mod copies;
+mod library_advice;
 mod rolled;
 mod symbols;
 mod tried;

@@ -1,0 +1,255 @@
+//! Advice about libraries and interpreters that were not found.
+
+use super::Sheet;
+use super::advice::{MOST_DIRECTORIES, nearest};
+use crate::finding::{ENDS_LIST, Evidence, EvidenceKind, LACKS_VERSION, NOT_SEARCHED, REMOVED};
+use crate::order;
+use crate::report::entry::ReportEntry;
+use crate::report::layout::{LabelledLines, name, some};
+use crate::report::model::ReportFinding;
+use crate::text::{shell, shell_path, show, show_path};
+use std::collections::BTreeSet;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// `reason` of a tried path that may not be read.
+const DENIED: &str = "permission denied";
+
+impl Sheet<'_> {
+    /// Advice about a library or interpreter that was not found.
+    pub(super) fn find(
+        &self,
+        entry: &ReportEntry<'_>,
+        first: &ReportFinding,
+        page: &mut LabelledLines<'_>,
+    ) -> io::Result<()> {
+        let library = first.library.as_deref().map(show).unwrap_or_default();
+        let shown = name(&library);
+        if first.detail.as_deref() == Some(b"PT_INTERP") {
+            let text = format!("install the libc that has {shown}, or name another interpreter");
+            let file = self.word(&first.full_path());
+            let command = format!("patchelf --set-interpreter PATH {file}");
+            return page.help(&self.in_stage(&text), Some(&command));
+        }
+        if let Some(path) = self.unreadable(entry) {
+            let text = format!("give the users of the program the right to read {}", name(&path));
+            return page.help(&text, None);
+        }
+        let Some((candidate, _)) = self.nearest_way(first) else {
+            if let Some((text, command)) = self.restore(entry) {
+                return page.help(&text, command.as_deref());
+            }
+            return page.help(&self.without_way(entry, first, &library), None);
+        };
+        if let Some(path) = self.end_of_search(entry) {
+            let text = format!("repair or remove {}: the search ends there", name(&path));
+            return page.help(&text, None);
+        }
+        if library.contains('/') {
+            self.search_for(entry, candidate, page)?;
+            return if self.is_searched(first, candidate) {
+                Ok(())
+            } else {
+                self.add_ways(entry, page)
+            };
+        }
+        let base = Path::new(&library).file_name().map(Path::new);
+        if candidate.file_name().map(Path::new) != base {
+            let target = candidate.file_name().map_or(candidate, Path::new);
+            let link =
+                self.paths.in_stage(candidate).with_file_name(base.unwrap_or(Path::new(&library)));
+            let (target, link) = (shell_path(target), self.word(&link));
+            let text = self.in_stage("give the candidate the needed name");
+            page.help(&text, Some(&format!("ln -s {target} {link}")))?;
+            if self.is_searched(first, candidate) {
+                return Ok(());
+            }
+        }
+        self.add_ways(entry, page)
+    }
+
+    /// Advice to add the directory of a candidate to the search paths of the files that need it.
+    fn add_ways(&self, entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
+        let files = entry.files();
+        let ways = files.iter().filter_map(|(finding, _)| {
+            let (_, way) = self.nearest_way(finding)?;
+            Some((*finding, way))
+        });
+        let ways: Vec<(&ReportFinding, Vec<u8>)> = ways.collect();
+        let has_rpath = |finding: &ReportFinding| self.searches_rpath(finding);
+        if let ([(one, _)], [(_, way)]) = (&files[..], &ways[..]) {
+            let (tag, option) = if has_rpath(one) {
+                ("RPATH", "--force-rpath --add-rpath")
+            } else {
+                ("RUNPATH", "--add-rpath")
+            };
+            let file = self.word(&one.full_path());
+            let command = format!("patchelf {option} {} {file}", shell(way));
+            let text = self.in_stage(&format!("add the candidate's directory to its {tag}"));
+            return page.help(&text, Some(&command));
+        }
+        let with_rpath = files.iter().filter(|(finding, _)| has_rpath(finding)).count();
+        let tag = match with_rpath {
+            0 => "a RUNPATH",
+            all if all == files.len() => "an RPATH",
+            _ => "an RPATH, or a RUNPATH if it has one,",
+        };
+        let different: BTreeSet<&[u8]> = order::set(ways.iter().map(|(_, way)| &way[..]));
+        let text = if different.len() == 1 {
+            let way = different.first().map(|way| name(&show(way))).unwrap_or_default();
+            format!("give each of these files {tag} with {way}")
+        } else {
+            let each = |(finding, way): &(&ReportFinding, Vec<u8>)| {
+                format!("{} for {}", name(&show(way)), name(&self.entries.file(finding)))
+            };
+            let each: Vec<String> = ways.iter().map(each).collect();
+            format!("give each of these files {tag}: {}", some(&each, MOST_DIRECTORIES))
+        };
+        self.or_host(&text, entry, page)
+    }
+
+    /// Advice about a needed name with a slash, for which the loader does not search.
+    fn search_for(
+        &self,
+        entry: &ReportEntry<'_>,
+        candidate: &Path,
+        page: &mut LabelledLines<'_>,
+    ) -> io::Result<()> {
+        let files = entry.files();
+        let library = entry.findings.first().and_then(|first| first.library.as_deref());
+        let library = library.unwrap_or_default();
+        let base = candidate.file_name().unwrap_or_default().as_bytes();
+        let (files, file) = match &files[..] {
+            [(one, _)] => ("", self.word(&one.full_path())),
+            _ => ("in each of these files, ", "FILE".to_owned()),
+        };
+        let command =
+            format!("patchelf --replace-needed {} {} {file}", shell(library), shell(base));
+        let text = format!(
+            "{files}replace the path by the name of the file, so that the loader searches for it"
+        );
+        page.help(&self.in_stage(&text), Some(&command))
+    }
+
+    /// The nearest candidate for a finding that an entry of a search path leads to, with the entry.
+    /// The candidates of the system count only if there are no others.
+    fn nearest_way<'e>(&'e self, finding: &'e ReportFinding) -> Option<(&'e Path, Vec<u8>)> {
+        let candidates = self.entries.causes.evidence(finding, EvidenceKind::Candidate);
+        let candidates = candidates.filter(|one| !one.is_program() && one.entry.is_some());
+        let (system, own): (Vec<&Evidence>, Vec<&Evidence>) =
+            candidates.partition(|evidence| evidence.is_of_system());
+        let candidates = if own.is_empty() { system } else { own };
+        let paths: Vec<&Path> = candidates.iter().filter_map(|one| one.path.as_deref()).collect();
+        let nearest = nearest(&finding.full_path(), &paths)?;
+        let one = candidates.iter().find(|one| one.path.as_deref() == Some(nearest))?;
+        Some((nearest, one.entry.clone()?))
+    }
+
+    /// True if the loader searched the directory of a candidate.
+    fn is_searched(&self, finding: &ReportFinding, candidate: &Path) -> bool {
+        let mut candidates = self.entries.causes.evidence(finding, EvidenceKind::Candidate);
+        let candidate = candidates.find(|one| one.path.as_deref() == Some(candidate));
+        let reason = candidate.and_then(|one| one.reason.as_deref());
+        !reason.is_some_and(|reason| reason.contains(NOT_SEARCHED))
+    }
+
+    /// The first path that the loader tried and may not read.
+    fn unreadable(&self, entry: &ReportEntry<'_>) -> Option<String> {
+        let mut tried = self.entries.evidence(entry, EvidenceKind::Tried).into_iter();
+        let tried = tried.find(|one| one.reason.as_deref() == Some(DENIED))?;
+        tried.path.as_deref().map(show_path)
+    }
+
+    /// Advice about a library whose candidates, if there are any, no entry of a search path leads
+    /// to.
+    fn without_way(&self, entry: &ReportEntry<'_>, first: &ReportFinding, library: &str) -> String {
+        let candidates = self.entries.evidence(entry, EvidenceKind::Candidate).into_iter();
+        let mut reasons = candidates.filter_map(|one| one.reason.as_deref());
+        match reasons.find(|reason| reason.starts_with(LACKS_VERSION)) {
+            Some(_) => format!("install a release of {} that defines the version", name(library)),
+            None => install(first, library),
+        }
+    }
+
+    /// True if the loader searches an RPATH for a missing library. The object that needs the library
+    /// then has or inherits an RPATH, which a new RUNPATH would turn off.
+    fn searches_rpath(&self, finding: &ReportFinding) -> bool {
+        let mut tried = self.entries.causes.evidence(finding, EvidenceKind::Tried);
+        tried.any(|one| one.how.as_deref() == Some("rpath"))
+    }
+
+    /// The path at which the loader stops searching an object's search path. A new entry at the end
+    /// of that search path has no effect.
+    fn end_of_search(&self, entry: &ReportEntry<'_>) -> Option<String> {
+        let tried = self.entries.evidence(entry, EvidenceKind::Tried).into_iter();
+        let mut own = tried.filter(|one| matches!(one.how.as_deref(), Some("rpath" | "runpath")));
+        let ends = |one: &&Evidence| one.reason.as_deref().is_some_and(|r| r.ends_with(ENDS_LIST));
+        own.find(ends)?.path.as_deref().map(show_path)
+    }
+
+    /// Advice to reinstall a Debian package, for a file that the package lists and that does not
+    /// exist. The package manager of this system does not install into a sysroot, so there is no
+    /// command for one.
+    fn restore(&self, entry: &ReportEntry<'_>) -> Option<(String, Option<String>)> {
+        let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
+        let removed = candidates.into_iter().find(|e| e.how.as_deref() == Some(REMOVED))?;
+        let raw = removed.package.as_deref()?.as_bytes();
+        let package = show(raw);
+        Some(if let Some(sysroot) = &self.paths.sysroot {
+            let sysroot = name(&show_path(sysroot));
+            (format!("install the package {} again in {sysroot}", name(&package)), None)
+        } else {
+            let command = format!("apt-get install --reinstall {}", shell(raw));
+            ("install the package again".to_owned(), Some(command))
+        })
+    }
+}
+
+/// Advice about a library without a candidate. It has the command that finds the library's package
+/// or adds the library to the wheel.
+fn install(finding: &ReportFinding, library: &str) -> String {
+    let shown = name(library);
+    let path = finding.full_path();
+    if path.starts_with("/nix/store") {
+        return format!(
+            "find the package that has {shown}: {}",
+            name(&format!("nix-locate {library}"))
+        );
+    }
+    if path.starts_with("/gnu/store") {
+        return format!(
+            "find the package that has {shown}: {}",
+            name(&format!("guix locate {library}"))
+        );
+    }
+    if is_of_wheel(library) {
+        return format!("add {shown} to the wheel: {}", name("auditwheel repair WHEEL"));
+    }
+    let searches = [format!("apt-file search {library}"), format!("dnf provides '*/{library}'")];
+    let searches = searches.iter().map(|search| name(search)).collect::<Vec<_>>().join(" or ");
+    format!("install the package that has {shown}: {searches}")
+}
+
+/// True for the name of a library copied by auditwheel: `libm-1a2b3c4d.so.6`.
+fn is_of_wheel(library: &str) -> bool {
+    let stem = library.split(".so").next().unwrap_or(library);
+    let is_hash = |part: &str| {
+        let start = part.as_bytes().get(..8);
+        start.is_some_and(|start| start.iter().all(u8::is_ascii_hexdigit))
+    };
+    stem.split('-').any(is_hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_of_wheel;
+
+    #[test]
+    fn names_of_copies_in_wheels() {
+        assert!(is_of_wheel("libm-1a2b3c4d.so.6") && is_of_wheel("libx-1.2-0123abcd5.so"));
+        assert!(!is_of_wheel("libm.so.6") && !is_of_wheel("libx-1a2b3c.so"));
+        // The eighth byte is in the middle of a character.
+        assert!(!is_of_wheel("libaaaa\u{e9}.so") && !is_of_wheel("lib-1a2b3c4\u{e9}.so"));
+    }
+}

@@ -1,0 +1,163 @@
+//! Candidates for a missing library: why the loader did not take them, and the search-path entry
+//! with which it would.
+
+use super::Query;
+use super::query::last_part;
+use crate::finding::{Evidence, LACKS_VERSION, NOT_SEARCHED, REMOVED};
+use crate::format::elf::Object;
+use crate::id::{FastSet, FileId, ModuleId, RootId};
+use crate::package::search_entry;
+use crate::resolve::ROOT;
+use crate::resolve::trace::Tried;
+use crate::text::show;
+use crate::tree::without_dots;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+const SLASH: &str = "the loader does not search for a name with a slash";
+const ONLY_SONAME: &str = "only its DT_SONAME is the needed name";
+/// Upper bound for the entry points whose link maps are asked for the place of an object.
+const MOST_ROOTS: usize = 16;
+/// S_ISUID, and S_ISGID with the right of the group to execute. Without that right, S_ISGID has
+/// another meaning.
+const SETUID: u32 = 0o4000;
+const SETGID: u32 = 0o2010;
+
+/// A need for which the loader finds no file.
+#[derive(Clone, Copy)]
+pub(super) struct Need<'a> {
+    /// The object that has the need.
+    pub(super) file: FileId,
+    /// The needed name.
+    pub(super) name: &'a [u8],
+    /// The entry points with this need.
+    pub(super) roots: &'a [RootId],
+    /// The object in the link map of the first of them.
+    pub(super) module: ModuleId,
+}
+
+impl Query<'_> {
+    /// Adds to each candidate the reason why the loader, which tried `attempts`, did not take it,
+    /// and the entry of a search path with which it would.
+    pub(super) fn with_reasons(
+        &self,
+        need: Need<'_>,
+        mut candidates: Vec<Evidence>,
+        attempts: &[Tried],
+    ) -> Vec<Evidence> {
+        if candidates.is_empty() {
+            return candidates;
+        }
+        let directory = |path: &[u8]| {
+            without_dots(Path::new(OsStr::from_bytes(path))).parent().map(Path::to_path_buf)
+        };
+        let searched: FastSet<PathBuf> =
+            attempts.iter().filter_map(|attempt| directory(&attempt.path)).collect();
+        let base = last_part(Path::new(OsStr::from_bytes(need.name)));
+        let origins = self.origins(need);
+        for candidate in &mut candidates {
+            if candidate.how.as_deref() == Some(REMOVED) {
+                candidate.reason = Some("the package lists it, and no such file exists".to_owned());
+                continue;
+            }
+            let Some(path) = candidate.path.as_deref() else { continue };
+            let directory = path.parent();
+            if let Some(version) = self.lacking_version(need, path) {
+                candidate.reason = Some(format!("{LACKS_VERSION}{}", show(&version)));
+                continue;
+            }
+            let entry = directory.and_then(|dir| self.entry(need, &origins, dir));
+            let is_path = need.name.contains(&b'/');
+            let is_searched = if is_path {
+                entry.as_deref().is_some_and(|entry| self.has_entry(need.file, entry))
+            } else {
+                directory.is_some_and(|dir| searched.contains(dir))
+            };
+            candidate.entry = entry;
+            let is_named = last_part(path) == base;
+            let reasons = [
+                is_path.then_some(SLASH),
+                (!is_searched).then_some(NOT_SEARCHED),
+                (!is_path && !is_named).then_some(ONLY_SONAME),
+            ];
+            let reasons: Vec<&str> = reasons.into_iter().flatten().collect();
+            candidate.reason = (!reasons.is_empty()).then(|| reasons.join(", and "));
+        }
+        candidates
+    }
+
+    /// The entry with which the object finds libraries in `directory` under all entry points;
+    /// `None` if no entry can name the directory. An entry is absolute if the object is found in
+    /// several places, or is a program with set-ID bits: the loader then ignores `$ORIGIN` for other
+    /// users (`elf/dl-load.c`, `_dl_dst_substitute`).
+    fn entry(
+        &self,
+        need: Need<'_>,
+        origins: &BTreeSet<PathBuf>,
+        directory: &Path,
+    ) -> Option<Vec<u8>> {
+        let is_privileged = |root: &RootId| {
+            let mode = self.facts(self.closure(*root).root.file).stat.mode;
+            mode & SETUID != 0 || mode & SETGID == SETGID
+        };
+        let mut origins = origins.iter();
+        let entry = match (origins.next(), origins.next()) {
+            (Some(only), None) if !need.roots.iter().take(MOST_ROOTS).any(is_privileged) => {
+                search_entry(&only.join("object"), directory)?
+            }
+            _ => directory.to_path_buf(),
+        };
+        let entry = entry.into_os_string().into_vec();
+        (!entry.contains(&b':')).then_some(entry)
+    }
+
+    /// True if the object's own search path has this entry.
+    fn has_entry(&self, file: FileId, entry: &[u8]) -> bool {
+        let path = self.view().object(file).and_then(Object::search_path);
+        path.is_some_and(|path| path.split(|byte| *byte == b':').any(|one| one == entry))
+    }
+
+    /// The values of `$ORIGIN` for the object. A library that is found through a link has the
+    /// directory of the link.
+    fn origins(&self, need: Need<'_>) -> BTreeSet<PathBuf> {
+        let own = &self.facts(need.file).real;
+        let mut out = BTreeSet::new();
+        for (at, root) in need.roots.iter().take(MOST_ROOTS).enumerate() {
+            let closure = self.closure(*root);
+            let found = || closure.found().find(|(_, file)| *file == need.file);
+            let module = if at == 0 { Some(need.module) } else { found().map(|(id, _)| id) };
+            let path = match module {
+                Some(module) if module != ROOT => {
+                    let opened = self.text(closure.module(module).path);
+                    without_dots(Path::new(OsStr::from_bytes(opened)))
+                }
+                _ => own.to_path_buf(),
+            };
+            let path = if path.is_absolute() { path } else { own.to_path_buf() };
+            out.extend(path.parent().map(Path::to_path_buf));
+        }
+        out
+    }
+
+    /// A version that the object needs of the library, and that the file at `path` lacks. The
+    /// loader then ends the process (`elf/dl-version.c`).
+    fn lacking_version(&self, need: Need<'_>, path: &Path) -> Option<Vec<u8>> {
+        let user = self.view().object(need.file)?;
+        let candidate = self.view().object(self.file_at(path)?)?;
+        lacking_version(user, need.name, candidate)
+    }
+}
+
+fn lacking_version(user: &Object, name: &[u8], candidate: &Object) -> Option<Vec<u8>> {
+    let base = last_part(Path::new(OsStr::from_bytes(name)));
+    let is_named = |file: &[u8]| file == name || file == base;
+    let needs = user.versions.needs.iter().filter(|need| is_named(user.str(need.file)));
+    let mut versions = needs.flat_map(|need| &need.versions).filter(|version| !version.weak);
+    let defines = |name: &[u8]| {
+        candidate.versions.defs.iter().any(|version| candidate.str(version.name) == name)
+    };
+    let lacking = versions.find(|version| !defines(user.str(version.name)))?;
+    Some(user.str(lacking.name).to_vec())
+}
