@@ -4,12 +4,12 @@
 
 use super::deps_list_shapes::{added, diff, value};
 use crate::support;
-use crate::support::random::{Random, number};
+use crate::support::random::{Random, amount};
 use linkaudit::format::deps_list::{DepsList, LinkOrder, SetChange, SetCommand};
 use std::collections::BTreeSet;
 use support::Lab;
 
-/// Lists of a run, unless `LINKAUDIT_LISTS` is more.
+/// Lists of `.ci/run`, unless `LINKAUDIT_LISTS` is more.
 const LISTS: u64 = 50;
 
 /// Names with a few common prefixes, so that some are related.
@@ -95,7 +95,7 @@ fn random_lists_keep_all_they_have() {
     if !support::has("cmake") {
         return support::skip("random_lists_keep_all_they_have", "needs cmake");
     }
-    let (lab, lists) = (Lab::new(), number("LINKAUDIT_LISTS", LISTS).max(LISTS));
+    let (lab, lists) = (Lab::new(), amount("LINKAUDIT_LISTS", LISTS));
     let mut count = 0;
     for seed in 0..lists {
         let random = &mut Random::new(seed);

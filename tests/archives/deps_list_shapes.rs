@@ -4,6 +4,7 @@
 //! minimal.
 
 use crate::support;
+use crate::support::random::step;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use support::Lab;
@@ -133,8 +134,9 @@ fn cmake_prints_the_new_names_alone() {
     let files =
         std::fs::read_dir(dir).expect("the lists").map(|entry| entry.expect("a file").path());
     let files: BTreeSet<_> = files.collect();
-    let mut wrong = Vec::new();
-    for path in &files {
+    let (mut wrong, mut lists) = (Vec::new(), 0);
+    for path in files.iter().step_by(step(4)) {
+        lists += 1;
         let shape = Shape::read(path);
         let file = path.file_name().expect("a name").to_string_lossy().into_owned();
         let lab = Lab::new();
@@ -177,6 +179,6 @@ fn cmake_prints_the_new_names_alone() {
             wrong.push(format!("{file}: {words:?} {lines} {in_order}\n{text}{said}"));
         }
     }
-    println!("lists of projects: {} files, {} differences to cmake", files.len(), wrong.len());
+    println!("lists of projects: {lists} files, {} differences to cmake", wrong.len());
     assert!(wrong.is_empty() && files.len() >= 40, "{}", wrong.join("\n"));
 }

@@ -207,7 +207,7 @@ fn lists_of_real_archives() {
         lists += 1;
     }
     not_installed(&lab, &without(&|name| name.starts_with("Polly")));
-    for seed in 0..random::number("LINKAUDIT_LISTS", SEEDS).min(MOST_SEEDS) {
+    for seed in 0..random::amount("LINKAUDIT_LISTS", SEEDS).min(MOST_SEEDS) {
         let mut random = Random::new(seed);
         let share = 3 + 30 * usize::try_from(seed % 2).expect("small");
         let broken: BTreeSet<String> =

@@ -3,7 +3,7 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support::ld_debug::{Binding, ran};
-use crate::support::random::{Random, number};
+use crate::support::random::{Random, amount, number};
 use crate::support::report::{self, Report};
 use crate::support::{Lab, linkaudit};
 use std::collections::BTreeSet;
@@ -99,7 +99,7 @@ fn of_app(lab: &Lab, all: BTreeSet<Binding>) -> BTreeSet<Binding> {
 
 #[test]
 fn the_loader_binds_what_the_report_says() {
-    let cases = number("LINKAUDIT_LISTS", 8);
+    let cases = amount("LINKAUDIT_LISTS", 8);
     let mut random = Random::new(number("LINKAUDIT_SEED", 1));
     let (mut bindings, mut differences) = (0, Vec::new());
     for case in 0..cases {

@@ -5,7 +5,7 @@
 use crate::support;
 use crate::support::{device, random};
 
-use random::{Random, number};
+use random::{Random, amount, number};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -388,7 +388,7 @@ fn exports(library: &Path) -> BTreeMap<String, BTreeSet<(String, String)>> {
 #[test]
 fn lost_and_changed_symbols_equal_those_of_readelf() {
     let mut random = Random::new(number("LINKAUDIT_SEED", 1));
-    let rounds = number("LINKAUDIT_DIFFS", 30);
+    let rounds = amount("LINKAUDIT_DIFFS", 30);
     let (mut symbols, mut wrong) = (0, Vec::new());
     for round in 0..rounds {
         let lab = Lab::new();

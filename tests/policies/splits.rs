@@ -8,7 +8,7 @@ use crate::support::elf_file;
 use crate::support::random;
 use crate::support::report;
 
-use random::{Random, number};
+use random::{Random, amount, number};
 use report::{Report, text};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -150,7 +150,7 @@ fn missing(report: &Report) -> BTreeSet<String> {
 #[test]
 fn more_paths_add_what_a_candidate_shows() {
     let mut random = Random::new(number("LINKAUDIT_SEED", 1));
-    let count = usize::try_from(number("LINKAUDIT_SPLITS", 100)).expect("a count");
+    let count = usize::try_from(amount("LINKAUDIT_SPLITS", 100)).expect("a count");
     let prefix = Prefix::new(&mut random);
     let (mut added, mut differences, mut same) = (0, 0, 0);
     for round in 0..count {

@@ -68,6 +68,17 @@ pub fn number(name: &str, default: u64) -> u64 {
     }
 }
 
+/// Number of cases of a slow test: the number from the environment, else `all` in `.ci/run`, else a
+/// fifth of them, so that `cargo test` stays short.
+pub fn amount(name: &str, all: u64) -> u64 {
+    number(name, if is_sweep() { all } else { all.div_ceil(5) })
+}
+
+/// 1 in `.ci/run`, where a slow test takes all of its cases, else `few`: one case in so many.
+pub fn step(few: usize) -> usize {
+    if is_sweep() { 1 } else { few }
+}
+
 /// True if `LINKAUDIT_SWEEP=all`, as in `.ci/run`: tests take all files of this machine, not a
 /// sample.
 pub fn is_sweep() -> bool {

@@ -4,7 +4,7 @@
 //! must agree with the order-independent answer.
 
 use super::kit::{ar, archive, extracted, included, members, object, run};
-use super::random::{Random, number};
+use super::random::{Random, amount};
 use crate::support::{Lab, clean, has, skip};
 
 /// How a member defines or refers to a name.
@@ -217,7 +217,7 @@ impl Graph {
 }
 
 fn graphs() -> u64 {
-    number("LINKAUDIT_ARCHIVES", 60)
+    amount("LINKAUDIT_ARCHIVES", 60)
 }
 
 #[test]

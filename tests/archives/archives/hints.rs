@@ -69,6 +69,27 @@ fn owners(lab: &Lab, dirs: &[&str], symbols: &[String]) -> BTreeMap<String, Valu
         .collect()
 }
 
+/// The path without links.
+fn real(path: &str) -> String {
+    std::fs::canonicalize(path).expect("the archive").display().to_string()
+}
+
+/// The package of each file by its path without links, as dpkg names it. dpkg may have the file
+/// below / instead of /usr. One question about all files, because each reads the whole database.
+fn packages_of<'a>(paths: impl Iterator<Item = &'a String>) -> BTreeMap<String, String> {
+    let real: Vec<String> = paths.map(|path| real(path)).collect();
+    let unmerged = real.iter().map(|path| path.replacen("/usr", "", 1));
+    let text = stdout(clean("dpkg-query").arg("-S").args(&real).args(unmerged));
+    let lines = text.lines().filter_map(|line| line.split_once(": /"));
+    let mut out = BTreeMap::new();
+    for (package, path) in lines {
+        let package = package.split(':').next().unwrap_or(package).to_owned();
+        let path = path.strip_prefix("usr/").unwrap_or(path);
+        out.entry(format!("/usr/{path}")).or_insert(package);
+    }
+    out
+}
+
 /// Every static archive of this machine: the packages that dpkg names for it, pkg-config packages
 /// that link it from its directory, and CMake targets with its path.
 #[test]
@@ -86,13 +107,9 @@ fn owners_of_the_archives_of_this_machine() {
     let found = owners(&lab, &[LIBS, LLVM], &symbols(&all));
     let mut differing = Vec::new();
     let (mut packages, mut configs) = (0, 0);
+    let of_dpkg = packages_of(found.keys());
     for (path, owner) in &found {
-        let real = std::fs::canonicalize(path).expect("the archive").display().to_string();
-        let unmerged = real.replacen("/usr", "", 1);
-        let text = stdout(clean("dpkg-query").args(["-S", &real, &unmerged]));
-        let line = text.lines().find_map(|line| line.split_once(": /"));
-        let theirs =
-            line.map(|(package, _)| package.split(':').next().unwrap_or(package).to_owned());
+        let theirs = of_dpkg.get(&real(path)).cloned();
         let ours = owner["package"].as_str().map(str::to_owned);
         packages += usize::from(ours.is_some());
         if ours.as_deref().map(|one| one.split(':').next().unwrap_or(one)) != theirs.as_deref() {

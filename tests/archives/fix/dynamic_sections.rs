@@ -39,7 +39,7 @@ fn verified_needs_and_tags_change_what_they_should() {
     }
     let first = random::number("LINKAUDIT_SEED", 1);
     let mut compared = Compared::default();
-    for seed in first..first + random::number("LINKAUDIT_PATCHES", 25) {
+    for seed in first..first + random::amount("LINKAUDIT_PATCHES", 25) {
         compare(seed, &mut compared);
     }
     println!(

@@ -3,6 +3,7 @@
 //! the new names.
 
 use super::targets::{IN_ORDER, build, fixed};
+use crate::support::random::step;
 use crate::support::{self, Lab};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -38,8 +39,9 @@ fn lists_are_followed_to_the_link() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives/list_flows");
     let files = std::fs::read_dir(dir).expect("the lists");
     let files: BTreeSet<_> = files.map(|entry| entry.expect("a file").path()).collect();
-    let (mut wrong, mut verified) = (Vec::new(), 0);
-    for path in &files {
+    let (mut wrong, mut verified, mut lists) = (Vec::new(), 0, 0);
+    for path in files.iter().step_by(step(4)) {
+        lists += 1;
         let text = std::fs::read_to_string(path).expect("a list");
         let expected = text.split(' ').nth(1).map(str::trim_end).unwrap_or_default();
         let (status, new, said) = fixed(&lab, &text.replace('@', ""));
@@ -60,7 +62,7 @@ fn lists_are_followed_to_the_link() {
             wrong.push(format!("{}: {kind}, right {is_right}\n{new}{said}", path.display()));
         }
     }
-    println!("lists that are followed: {} lists, {verified} verified and built", files.len());
+    println!("lists that are followed: {lists} lists, {verified} verified and built");
     assert!(wrong.is_empty() && files.len() >= 50, "{}", wrong.join("\n"));
 }
 

@@ -5,7 +5,7 @@
 
 use super::kit::text;
 use crate::archives::links::source;
-use crate::support::random::{Random, number};
+use crate::support::random::{Random, amount, number};
 use crate::support::{Lab, clean, has, skip, undefined};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -348,7 +348,7 @@ fn verified_fixes_of_random_libraries_link() {
         return skip("verified_fixes_of_random_libraries_link", &why);
     }
     // Libraries are made until so many fixes are verified.
-    let wanted = number("LINKAUDIT_FIXES", 30) as usize;
+    let wanted = amount("LINKAUDIT_FIXES", 30) as usize;
     let seed = number("LINKAUDIT_SEED", 31_000);
     let half = |first: u64| {
         let mut counts = Counts::default();

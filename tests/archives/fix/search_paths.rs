@@ -35,7 +35,7 @@ fn verified_search_paths_find_the_libraries() {
     }
     let first = random::number("LINKAUDIT_SEED", 1);
     let mut compared = Compared::default();
-    for seed in first..first + random::number("LINKAUDIT_PATCHES", 20) {
+    for seed in first..first + random::amount("LINKAUDIT_PATCHES", 20) {
         compare(seed, &mut compared);
     }
     println!(

@@ -3,7 +3,7 @@
 //! removed, one at a time.
 
 use super::debian::{Debian, unpack_merged};
-use super::random::{Random, number};
+use super::random::{Random, amount, number};
 use super::report::{Report, evidence, text};
 use crate::staged::has_chroot;
 use crate::support::{Lab, clean, linkaudit, skip};
@@ -243,7 +243,7 @@ fn removed_headers_are_noticed() {
     let headers = system.headers();
     let mut random = Random::new(number("LINKAUDIT_SEED", 23));
     // Each deletion costs an audit of the whole root.
-    let count = number("LINKAUDIT_TEXTS", 3).min(300);
+    let count = amount("LINKAUDIT_TEXTS", 3).min(300);
     let (mut differ, mut noticed, mut cases) = (Vec::new(), 0, 0);
     for _ in 0..count {
         let header = random.pick(&headers).clone();

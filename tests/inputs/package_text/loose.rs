@@ -2,7 +2,7 @@
 //! that it does not find, or the options that it adds to every link. Text files in a staging
 //! directory get the same findings as after the installation.
 
-use super::random::{Random, number};
+use super::random::{Random, amount};
 use super::report::{Report, text};
 use crate::support::{Lab, clean, has, linkaudit, skip};
 use std::collections::BTreeSet;
@@ -47,7 +47,7 @@ fn entries_of_python() {
     if !has("python3") {
         return skip("entries_of_python", "no python3");
     }
-    let (cases, mut seen, mut differences) = (number("LINKAUDIT_LOOSE", 40), 0, Vec::new());
+    let (cases, mut seen, mut differences) = (amount("LINKAUDIT_LOOSE", 40), 0, Vec::new());
     for seed in 0..cases {
         let random = &mut Random::new(seed);
         let lab = Lab::new();
@@ -106,7 +106,7 @@ fn directories_of_ldconfig() {
     if !Path::new(ldconfig).exists() {
         return skip("directories_of_ldconfig", "no ldconfig");
     }
-    let (cases, mut seen, mut differences) = (number("LINKAUDIT_LOOSE", 40), 0, Vec::new());
+    let (cases, mut seen, mut differences) = (amount("LINKAUDIT_LOOSE", 40), 0, Vec::new());
     for seed in 0..cases {
         let random = &mut Random::new(seed);
         let lab = Lab::new();
@@ -162,7 +162,7 @@ fn specs_of_gcc() {
     let (Some(machine), Some(version)) = (ask("-dumpmachine"), ask("-dumpversion")) else {
         return skip("specs_of_gcc", "no gcc");
     };
-    let (cases, mut seen, mut differences) = (number("LINKAUDIT_LOOSE", 40), 0, Vec::new());
+    let (cases, mut seen, mut differences) = (amount("LINKAUDIT_LOOSE", 40), 0, Vec::new());
     for seed in 0..cases {
         let random = &mut Random::new(seed);
         let lab = Lab::new();
@@ -284,7 +284,7 @@ fn staged_text(random: &mut Random, lab: &Lab) {
 /// round. Directories with candidates (`--lib-path`) change nothing.
 #[test]
 fn staged_text_sees_the_system() {
-    let (cases, mut seen, mut differences) = (number("LINKAUDIT_LOOSE", 12), 0, Vec::new());
+    let (cases, mut seen, mut differences) = (amount("LINKAUDIT_LOOSE", 12), 0, Vec::new());
     for seed in 0..cases {
         let lab = Lab::new();
         staged_text(&mut Random::new(seed), &lab);

@@ -2,7 +2,7 @@
 //! the libraries that it finds. Then files that the package files name are removed, one at a time.
 
 use super::debian::{Debian, unpack_merged};
-use super::random::{Random, number};
+use super::random::{Random, amount, number};
 use super::report::{Report, text};
 use crate::support::{Lab, clean, has, linkaudit, skip};
 use linkaudit::format::pkg_config::{FlagKind, PkgConfig, parse};
@@ -294,7 +294,7 @@ fn verdicts_are_those_of_pkgconf_and_the_linker() {
     println!("packages against pkgconf and ld: {} cases, {} differ", names.len(), differ.len());
     assert!(differ.is_empty(), "{}", differ.join("\n"));
 
-    let count = number("LINKAUDIT_TEXTS", 30);
+    let count = amount("LINKAUDIT_TEXTS", 30);
     let mut random = Random::new(number("LINKAUDIT_SEED", 23));
     let (mut noticed, mut differ) = (0, Vec::new());
     let before = system.findings();

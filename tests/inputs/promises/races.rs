@@ -5,11 +5,11 @@
 use std::os::unix::process::ExitStatusExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::random::{Random, number};
+use super::random::{Random, amount};
 use super::tiny::Tiny;
 use crate::support::Lab;
 
-/// Number of audits, if LINKAUDIT_RACES does not say it.
+/// Number of audits in `.ci/run`, if LINKAUDIT_RACES does not say it.
 const SCANS: u64 = 300;
 const FILES: usize = 12;
 
@@ -36,7 +36,7 @@ fn races() {
         std::fs::write(path(file), version(file, 0)).expect("a library");
     }
     let done = AtomicBool::new(false);
-    let scans = number("LINKAUDIT_RACES", SCANS);
+    let scans = amount("LINKAUDIT_RACES", SCANS);
     let (mut whole, mut reported) = (0, 0);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -119,7 +119,7 @@ fn a_large_library_that_is_touched() {
     let script = "touch -d @$1 grove/liblarge.so; chmod $2 grove/liblarge.so; \
         ln -f grove/liblarge.so other; rm other; cp copy new; mv new grove/liblarge.so";
     let done = AtomicBool::new(false);
-    let mut changed = 0;
+    let (scans, mut changed) = (amount("LINKAUDIT_RACES", SCANS / 5), 0);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for time in 1..u64::MAX {
@@ -133,7 +133,7 @@ fn a_large_library_that_is_touched() {
             }
         });
         let end = End(&done);
-        for _ in 0..SCANS / 5 {
+        for _ in 0..scans {
             let output = lab.linkaudit(&["--format", "json", "grove"]);
             let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
             let findings = report["findings"].as_array().expect("findings");
@@ -146,5 +146,5 @@ fn a_large_library_that_is_touched() {
         }
         drop(end);
     });
-    println!("races: {} scans of a large library, {changed} found it changed", SCANS / 5);
+    println!("races: {scans} scans of a large library, {changed} found it changed");
 }

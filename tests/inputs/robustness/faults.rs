@@ -7,7 +7,7 @@
 //! strace counts the calls of each thread separately, so one point may fail once in each thread.
 //! `LINKAUDIT_FAULTS` is the number of points that are tried, 250 by default.
 
-use super::random::{Random, number};
+use super::random::{Random, amount, number};
 use crate::support::{self, Lab, linkaudit};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -205,7 +205,7 @@ fn each_call_may_fail() {
         }
     }
     Random::new(number("LINKAUDIT_SEED", 1)).shuffle(&mut points);
-    points.truncate(usize::try_from(number("LINKAUDIT_FAULTS", 250)).expect("a count"));
+    points.truncate(usize::try_from(amount("LINKAUDIT_FAULTS", 250)).expect("a count"));
     let next = AtomicUsize::new(0);
     let work = || {
         let (mut wrong, mut failed) = (Vec::new(), 0);

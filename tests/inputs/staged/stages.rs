@@ -1,7 +1,7 @@
 //! Random stages over random systems, compared with the installed systems.
 
 use super::installed::Case;
-use super::random::{Random, number};
+use super::random::{Random, amount, number};
 use super::system::{BUILDS, LETTERS, PROGRAMS, bare, build, has_chroot, ldconfig};
 use crate::support::{Lab, Tally, skip};
 use std::collections::{BTreeMap, BTreeSet};
@@ -132,7 +132,7 @@ fn random_stages_become_what_was_said() {
     }
     let lab = Lab::new();
     let mut random = Random::new(number("LINKAUDIT_SEED", 1));
-    let count = usize::try_from(number("LINKAUDIT_STAGES", 60)).expect("a count");
+    let count = usize::try_from(amount("LINKAUDIT_STAGES", 60)).expect("a count");
     build(&lab, &mut random);
     let mut tally = Tally::default();
     for number in 0..count {

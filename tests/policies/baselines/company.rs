@@ -1,7 +1,7 @@
 //! Compares fingerprints and baselines of a part of a tree with those of the whole tree. Other
 //! audited files change no fingerprint, and a baseline of a part holds for the whole.
 
-use super::random::{Random, number};
+use super::random::{Random, amount, number};
 use super::report::{Report, list, text};
 use super::rule_fixtures::Fixture;
 use crate::support::{Lab, linkaudit};
@@ -193,7 +193,7 @@ fn company_changes_no_fingerprint_of_a_prefix() {
     let files = elf_files(&prefix);
     let tree = Tree { prefix, files, scratch: Lab::new(), options: Vec::new() };
     let mut tally = Tally::default();
-    let count = usize::try_from(number("LINKAUDIT_SUBSETS", 200)).expect("a number");
+    let count = usize::try_from(amount("LINKAUDIT_SUBSETS", 200)).expect("a number");
     tree.compare(number("LINKAUDIT_SEED", 13), count, 1, &mut tally);
     assert!(tally.findings > 25 * count && tally.candidates > 2 * count);
     tally.print("a prefix of copies");
@@ -206,7 +206,7 @@ fn company_changes_no_fingerprint_of_usr() {
     files.extend(elf_files(&prefix.join("lib")));
     let tree = Tree { prefix, files, scratch: Lab::new(), options: Vec::new() };
     let mut tally = Tally::default();
-    let count = usize::try_from(number("LINKAUDIT_SUBSETS", 200)).expect("a number");
+    let count = usize::try_from(amount("LINKAUDIT_SUBSETS", 200)).expect("a number");
     tree.compare(number("LINKAUDIT_SEED", 17), count, 10, &mut tally);
     tally.print("/usr");
 }

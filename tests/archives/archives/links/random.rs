@@ -2,7 +2,7 @@
 //! shared objects and options anywhere.
 
 use super::{Link, compare};
-use crate::support::random::{Random, number};
+use crate::support::random::{Random, amount};
 use std::collections::BTreeSet;
 
 /// The ways of defining and referring to a name, with their weights.
@@ -129,7 +129,7 @@ fn copies(seed: u64) -> Link {
 
 #[test]
 fn random_copies_of_groups_are_those_of_linkers() {
-    let seeds = 0..number("LINKAUDIT_LINKS", 60);
+    let seeds = 0..amount("LINKAUDIT_LINKS", 60);
     let links: Vec<Link> = seeds.map(copies).collect();
     let (cases, wrong) = compare(&links);
     println!("copies of groups: {cases} cases, {} differences", wrong.len());
@@ -138,7 +138,7 @@ fn random_copies_of_groups_are_those_of_linkers() {
 
 #[test]
 fn random_links_are_those_of_linkers() {
-    let seeds = 0..number("LINKAUDIT_LINKS", 60);
+    let seeds = 0..amount("LINKAUDIT_LINKS", 60);
     let links: Vec<Link> = seeds.map(link).collect();
     let (cases, wrong) = compare(&links);
     let count = links.len();

@@ -2,7 +2,7 @@
 //! neither does, and then a link of a consumer shows that nothing is missing.
 
 use super::{CMakePackage, System, Verdict, difference, dirs, has_chroot};
-use crate::package_text::random::{Random, number};
+use crate::package_text::random::{Random, amount, number};
 use crate::support::skip;
 use linkaudit::cmake::{EventKind, PackageOutcome, Truth};
 use std::collections::BTreeMap;
@@ -69,7 +69,7 @@ fn removed_files_are_noticed() {
     let system = System::new().expect("packages");
     let before = system.audit(dirs(&system.root));
     let mut random = Random::new(number("LINKAUDIT_SEED", 23));
-    let count = number("LINKAUDIT_TEXTS", 25);
+    let count = amount("LINKAUDIT_TEXTS", 25);
     let packages = before.package_text.cmake.iter();
     let found = packages.filter(|package| package.outcome.found == Some(Truth::True));
     let found: Vec<(&CMakePackage, Vec<PathBuf>)> = found
