@@ -7,7 +7,7 @@ use crate::finding::{CauseHint, Finding, Findings};
 use crate::format::archive::MemberKind;
 use crate::format::elf::{Foreign, Object, Role, machine};
 use crate::format::gpu::DeviceCode;
-use crate::id::FileId;
+use crate::id::{FastSet, FileId};
 use crate::order::Arrange as _;
 use crate::package::Located;
 use crate::policy::Arch;
@@ -143,7 +143,8 @@ fn objects_of(machine: &str, family: Family) -> String {
 }
 
 /// Findings about entry points whose loader this system lacks, if they need a library that no
-/// policy provides. All findings about one machine and loader family have one cause.
+/// policy provides. All findings about one machine and loader family have one cause. A program
+/// whose interpreter is a finding of its own is left out.
 fn absent<'a>(query: &'a Query<'_>) -> impl Iterator<Item = Box<Finding>> + use<'a> {
     let closures = || query.entry_points().map(|(_, closure)| closure);
     // A sysroot without any loader may be a staging directory.
@@ -151,10 +152,13 @@ fn absent<'a>(query: &'a Query<'_>) -> impl Iterator<Item = Box<Finding>> + use<
     let is_bare =
         query.plan().has_root && closures().all(|closure| is_absent(query.loader(closure)));
     let stage = if is_bare { " (--staged is for staging directories)" } else { "" };
+    let reported: FastSet<FileId> =
+        query.bad_interpreters().iter().map(|(file, _)| *file).collect();
     closures().filter_map(move |closure| {
         let loader = query.loader(closure);
         let file = closure.root.file;
-        let object = query.view().object(file).filter(|_| loader.is_absent)?;
+        let is_open = loader.is_absent && !reported.contains(&file);
+        let object = query.view().object(file).filter(|_| is_open)?;
         let edges = closure.edges().iter().filter(|edge| edge.how == FoundBy::Provided);
         let needed = edges.map(|edge| query.text(edge.raw)).chain(object.interp().map(last_part));
         let policy = query.policy();

@@ -183,6 +183,54 @@ fn a_root_without_loader_is_not_decided() {
     assert!(report.rules().contains("undecided"), "{}", report.outline());
 }
 
+/// A sysroot with one C library does not start programs of another. Its loader is not asked for the
+/// needs and symbols of such a program: the missing interpreter is the only finding.
+#[test]
+fn the_loader_of_another_c_library_is_not_asked() {
+    let Ok(musl) = std::fs::canonicalize("/lib/ld-musl-x86_64.so.1") else {
+        return skip("another C library", "musl is not installed");
+    };
+    let lab = Lab::new();
+    lab.mkdir("r/lib");
+    std::fs::copy(musl, lab.path("r/lib/ld-musl-x86_64.so.1")).expect("musl");
+    // musl has no __fprintf_chk.
+    let source = "#include <stdio.h>\nint main(int c, char **v) { return fprintf(stderr, \"%s\", v[c - 1]); }";
+    lab.exe("r/opt/app", source, &["-O2", "-D_FORTIFY_SOURCE=2"]);
+    for loader in ["auto", "glibc"] {
+        let report = report(&lab, &["--loader", loader, "/opt"]);
+        let found: Vec<_> =
+            report.findings().map(|one| (text(&one["rule"]), text(&one["library"]))).collect();
+        assert_eq!(found, [("missing-library", "/lib64/ld-linux-x86-64.so.2")], "{loader}");
+        assert_eq!(report.value["causes"].as_array().map(Vec::len), Some(1), "{loader}");
+    }
+    if support::clean("id").arg("-u").output().is_ok_and(|out| out.stdout == b"0\n") {
+        let output = support::clean("chroot").arg(lab.path("r")).arg("/opt/app").output();
+        let error = String::from_utf8_lossy(&output.expect("chroot runs").stderr).into_owned();
+        assert!(error.contains("No such file or directory"), "{error}");
+    }
+    // A library without PT_INTERP is resolved by musl, which has libc.so.6 built in.
+    lab.so("r/opt/libfoo.so", FOO, &[]);
+    let report = report(&lab, &["/opt/libfoo.so"]);
+    assert_eq!(report.findings().count(), 0, "{}", report.outline());
+}
+
+/// The reverse: a program of musl, and only glibc in the sysroot, with the linker script `libc.so`.
+#[test]
+fn a_program_of_musl_beside_glibc() {
+    if !support::has("musl-gcc") {
+        return skip("a program of musl", "musl-gcc is not installed");
+    }
+    let lab = system("$ORIGIN");
+    std::fs::remove_file(lab.path("r/opt/app")).expect("a program");
+    lab.write("r/lib/x86_64-linux-gnu/libc.so", "GROUP ( /lib/x86_64-linux-gnu/libc.so.6 )\n");
+    lab.write("h.c", "int main(void) { return 0; }");
+    assert!(lab.sh("musl-gcc h.c -o r/opt/h").status.success());
+    let report = report(&lab, &["/opt"]);
+    let found: Vec<_> =
+        report.findings().map(|one| (text(&one["rule"]), text(&one["library"]))).collect();
+    assert_eq!(found, [("missing-library", "/lib/ld-musl-x86_64.so.1")], "{}", report.outline());
+}
+
 #[test]
 fn the_root_of_the_machine_is_the_machine() {
     let run = |args: &[&str]| {

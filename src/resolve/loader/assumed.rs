@@ -8,25 +8,24 @@ use crate::id::{StrId, Strings};
 use crate::plan::{Cpu, Plan};
 use crate::policy::Libc;
 use crate::resolve::{MachineRow, hwcaps};
-use crate::text::last_part;
 
 /// Releases whose rules are assumed. The search rules that differ between releases do not matter
 /// for files of one prefix.
 const GLIBC: GlibcVersion = GlibcVersion::new(2, 41);
 const MUSL: MuslVersion = MuslVersion::new(1, 2, 5);
 
-/// The C library that an object was linked for. PT_INTERP decides. Without PT_INTERP, the needs
-/// decide, then the platforms of the policy.
-pub(super) fn libc(plan: &Plan, object: &Object, needs_musl: bool) -> Libc {
-    let interp = object.interp().unwrap_or_default();
-    let base = last_part(interp);
+/// The C library of an assumed loader for `object`: `expected`, or else that of the policy's
+/// platforms. A library of a musl platform runs under musl even if it needs glibc.
+pub(super) fn libc(plan: &Plan, object: &Object, expected: Option<Libc>) -> Libc {
     let platforms = &plan.policy.platforms;
-    let is_musl = match base {
-        [] if needs_musl => true,
-        [] => !platforms.is_empty() && platforms.iter().all(|one| one.libc == Libc::Musl),
-        base => base.starts_with(b"ld-musl-"),
-    };
-    if is_musl { Libc::Musl } else { Libc::Glibc }
+    let is_of_platforms = plan.loader.is_none() && object.interp.is_none();
+    let is_for_musl =
+        || !platforms.is_empty() && platforms.iter().all(|one| one.libc == Libc::Musl);
+    match expected {
+        Some(Libc::Musl) => Libc::Musl,
+        _ if is_of_platforms && is_for_musl() => Libc::Musl,
+        _ => Libc::Glibc,
+    }
 }
 
 /// A loader with the rules of `libc` and the default directories of its machine.

@@ -17,6 +17,7 @@ use crate::format::elf::{LoaderReaction, Object, Target, machine};
 use crate::id::{FastMap, IdVec, LoaderId, StrId, Strings};
 use crate::plan::{LoaderRules, Plan};
 use crate::policy::Libc;
+use crate::text::last_part;
 use rules::file_for;
 
 /// The reason why the loader that PT_INTERP names cannot be used.
@@ -65,10 +66,11 @@ impl Loaders {
     }
 
     /// Chooses the loader of `object`. `run_path` has the directories of the object's RPATH or
-    /// RUNPATH. If the loader is absent, an assumed one replaces it. Its C library is that of
-    /// PT_INTERP, or else that of the needs, or else that of the policy's platforms. Without a
-    /// whitelist, it searches only LD_LIBRARY_PATH and the search paths of objects. `ldd` runs a
-    /// real loader, so none is assumed for it.
+    /// RUNPATH. If the loader is absent, an assumed one replaces it: the system's loader cannot do
+    /// so if it is another C library's. The C library is that of `--loader`, or else that of
+    /// PT_INTERP, the needs, or the policy's platforms. Without a whitelist, the assumed loader
+    /// searches only LD_LIBRARY_PATH and the search paths of objects. `ldd` runs a real loader, so
+    /// none is assumed for it.
     pub fn choose(
         &mut self,
         store: &dyn FactStore,
@@ -81,16 +83,22 @@ impl Loaders {
         let is_absent = match choice.loader {
             Err(NoLoader::NotHere) => true,
             Err(NoLoader::UnknownFamily) => object.interp.is_none(),
-            _ => false,
+            Ok(loader) => {
+                let is_replaced = choice.interp.is_some() || plan.loader.is_some();
+                let libc = expected_libc(plan, object).filter(|_| is_replaced && !plan.as_ldd);
+                libc.is_some_and(|libc| libc != self.get(loader).libc())
+            }
+            Err(_) => false,
         };
         let machine = machine::of(object.header.target());
         let is_closed = plan.policy.is_closed();
         match machine.filter(|_| is_absent && (is_closed || !plan.every_file_is_root)) {
             Some(machine) => {
                 let loader = self.assumed(plan, strings, object, machine);
-                // Without a whitelist, the object is for another system whose files are absent, so
-                // its PT_INTERP is not a defect.
-                let interp = choice.interp.filter(|_| is_closed);
+                // If a system without any loader for the object is audited without a whitelist, the
+                // object is for another system whose files are absent. Its PT_INTERP is then not a
+                // defect.
+                let interp = choice.interp.filter(|_| is_closed || choice.loader.is_ok());
                 Ok(LoaderChoice { loader: Ok(loader), interp })
             }
             None => Ok(choice),
@@ -106,7 +114,7 @@ impl Loaders {
         machine: MachineRow,
     ) -> LoaderId {
         let target = machine.canonical(object.header.target());
-        let libc = assumed::libc(plan, object, needs_musl(object));
+        let libc = assumed::libc(plan, object, expected_libc(plan, object));
         let path = match (libc, machine.loaders.first()) {
             (Libc::Glibc, Some(path)) => (*path).to_owned(),
             (Libc::Glibc, None) => "/lib/ld.so.1".to_owned(),
@@ -188,10 +196,23 @@ impl Loaders {
         machine: MachineRow,
     ) -> Result<LoaderChoice, Need> {
         let interp = strings.text(path);
-        let Some(file) = file_for(store, interp, target)? else {
-            let fault = interp_fault(store, interp, target);
-            let loader = self.system(store, plan, strings, target, machine)?;
-            return Ok(LoaderChoice { loader, interp: Some(fault) });
+        let found = file_for(store, interp, target)?;
+        let fault = match found {
+            None => Some(interp_fault(store, interp, target)),
+            Some(_) => None,
+        };
+        let Some(file) = found.filter(|_| fault.is_none()) else {
+            let is_musl = plan.loader.is_none() && Libc::Musl.has_loader(last_part(interp));
+            let musl = if is_musl {
+                self.musl_of_system(store, plan, strings, target, machine)?
+            } else {
+                None
+            };
+            let loader = match musl {
+                Some(musl) => musl,
+                None => self.system(store, plan, strings, target, machine)?,
+            };
+            return Ok(LoaderChoice { loader, interp: fault });
         };
         // Here `--loader` asks for rules other than musl's, so the system's loader replaces musl's.
         let other = plan.loader.is_some() && store.interpreter(file)?.musl.is_some();
@@ -307,6 +328,17 @@ fn needs_musl(object: &Object) -> bool {
             let name = object.str(need.name);
             name == b"libc.so" || name.starts_with(b"libc.musl-")
         })
+}
+
+/// The C library whose loader must start `object`: that of `--loader`, or else that of PT_INTERP or
+/// of the needs. `None` if none of them says it.
+fn expected_libc(plan: &Plan, object: &Object) -> Option<Libc> {
+    if let Some(rules) = plan.loader {
+        return Some(if rules == LoaderRules::Musl { Libc::Musl } else { Libc::Glibc });
+    }
+    let name = last_part(object.interp().unwrap_or_default());
+    let mut all = [Libc::Glibc, Libc::Musl].into_iter();
+    all.find(|libc| libc.has_loader(name)).or_else(|| libc_of(object))
 }
 
 /// The C library that a shared object was linked for, by its needs. `None` if it needs neither
