@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// The location of a file: its prefix, if any, and its path below the prefix, else its absolute
 /// path.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Located {
     /// The prefix.
     pub prefix: Option<PathBuf>,

@@ -21,6 +21,11 @@ pub fn last_part(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
+/// The number of parts with which both paths begin.
+pub fn common_parts(a: &Path, b: &Path) -> usize {
+    a.components().zip(b.components()).take_while(|(a, b)| a == b).count()
+}
+
 /// True for a name as demanglers write it: it contains `::`, or `(` directly after a name. Go has raw
 /// names such as `main.(*T).M`, and Zig has `list.List(u8,null).append`.
 pub(crate) fn is_demangled(name: &str) -> bool {

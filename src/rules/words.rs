@@ -16,8 +16,9 @@ use crate::id::{ArchiveId, FileId, MemberId, RootId};
 use crate::order::Arrange as _;
 use crate::policy::{Libc, Waiver};
 use crate::resolve::trace::{Tried, TriedOutcome};
-use crate::text::{shell, show, show_path};
+use crate::text::{common_parts, shell, show, show_path};
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -109,7 +110,8 @@ impl Query<'_> {
         roots.first().map(|root| self.shared_root(*root))
     }
 
-    /// Candidates that define the symbol `name`, except the file `not`. Programs come last.
+    /// Candidates that define the symbol `name`, except the file `not`. Of many, those near to that
+    /// file are kept. Programs come last.
     pub(super) fn symbol_candidates(&self, name: &[u8], not: FileId) -> Vec<Evidence> {
         let is_program = |provider: &Provider| {
             let object = self.view().object(provider.file);
@@ -124,8 +126,12 @@ impl Query<'_> {
         let Some(object) = self.view().object(not) else { return Vec::new() };
         let found = self.definers(name, not, object.header.target());
         // Linkers do not link with programs, so these candidates come last.
-        let (programs, libraries): (Vec<_>, Vec<_>) =
+        let (programs, mut libraries): (Vec<_>, Vec<_>) =
             found.map(|provider| (provider, is_program(provider))).partition(|(_, is)| *is);
+        if libraries.len() > MOST_CANDIDATES {
+            let near = |provider: &Provider| common_parts(self.path(not), self.path(provider.file));
+            libraries.arrange_by_key(|(provider, _)| Reverse(near(provider)));
+        }
         libraries.into_iter().chain(programs).take(MOST_CANDIDATES).map(evidence).collect()
     }
 

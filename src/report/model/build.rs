@@ -2,6 +2,7 @@
 //! this folder computes no part of a report.
 
 use super::cause::{self, CauseKind, NamedCause};
+use super::definers::Definers;
 use super::file::{AuditedArchive, File, Name, ReportedNeed};
 use super::platform;
 use super::{
@@ -56,6 +57,8 @@ impl Report {
         let (totals, assumptions) = (totals(audit, &triage), assumptions(audit, &triage));
         let Triage { findings, waived, stale, .. } = triage;
         let mut naming = Naming::new(&audit.prefixes);
+        let all = findings.iter().chain(waived.iter().map(|waived| &waived.judged));
+        all.for_each(|judged| naming.definers.count(&judged.finding));
         let mut findings: Vec<ReportFinding> =
             findings.into_iter().map(|judged| naming.finding(judged)).collect();
         let mut waivers = Waivers::default();
@@ -221,6 +224,7 @@ fn escaped(path: &Path) -> Vec<u8> {
 /// Gives ids to the causes of findings.
 struct Naming<'a> {
     prefixes: &'a Prefixes,
+    definers: Definers,
     causes: FastMap<Arc<str>, (CauseKind, String)>,
     /// The file of each cause, keyed by the cause's id.
     files: FastMap<Arc<str>, PathBuf>,
@@ -228,7 +232,12 @@ struct Naming<'a> {
 
 impl<'a> Naming<'a> {
     fn new(prefixes: &'a Prefixes) -> Self {
-        Self { prefixes, causes: FastMap::default(), files: FastMap::default() }
+        Self {
+            prefixes,
+            definers: Definers::default(),
+            causes: FastMap::default(),
+            files: FastMap::default(),
+        }
     }
 
     fn finding(&mut self, judged: Triaged) -> ReportFinding {
@@ -240,7 +249,7 @@ impl<'a> Naming<'a> {
     }
 
     fn cause(&mut self, finding: &ReportFinding, hint: Option<&CauseHint>) -> Arc<str> {
-        let named = cause::name(finding, hint, self.prefixes);
+        let named = cause::name(finding, hint, self.prefixes, &self.definers);
         let id = self.free_id(&named);
         if let Some((id, _)) = self.causes.get_key_value(id.as_str()) {
             return Arc::clone(id);

@@ -10,6 +10,7 @@
 //!   option, or an object with undefined symbols
 //! - the finding itself
 
+use super::definers::Definers;
 use super::finding::{ReportFinding, level};
 use crate::catalogue::Level;
 use crate::finding::{CauseHint, Evidence, EvidenceKind, Fix, FixKind};
@@ -156,6 +157,7 @@ pub(super) fn name(
     finding: &ReportFinding,
     hint: Option<&CauseHint>,
     prefixes: &Prefixes,
+    definers: &Definers,
 ) -> NamedCause {
     let whole = |kind, key| NamedCause::new(kind, key, title_of(finding));
     match hint {
@@ -168,7 +170,7 @@ pub(super) fn name(
     if let Some(listed) = unlisted(finding, prefixes) {
         return listed;
     }
-    if let Some(provider) = provider(finding, prefixes) {
+    if let Some(provider) = provider(finding, prefixes, definers) {
         return provider;
     }
     let place = || {
@@ -257,16 +259,17 @@ fn unlisted(finding: &ReportFinding, prefixes: &Prefixes) -> Option<NamedCause> 
 }
 
 /// The cause of an undefined symbol: a file that defines it and is not linked. This is the file
-/// that a fix links, else the first candidate outside of the system that is not a program. `None`
-/// if there is none.
-fn provider(finding: &ReportFinding, prefixes: &Prefixes) -> Option<NamedCause> {
+/// that a fix links, else the candidate that `definers` prefers. `None` if there is none.
+fn provider(
+    finding: &ReportFinding,
+    prefixes: &Prefixes,
+    definers: &Definers,
+) -> Option<NamedCause> {
     finding.symbol.as_ref()?;
     let fix = finding.fix.iter().find(|fix| fix.intent != FixKind::AddToList);
     let linked = fix.and_then(|fix| fix.entry.as_deref());
-    let candidates = || finding.evidence_of(EvidenceKind::Candidate);
-    let mut linkable = candidates().filter(|e| !e.is_of_system() && !e.is_program());
-    let mut candidate = || linkable.find_map(|e| e.path.as_deref());
-    let path = linked.or_else(|| candidate().map(|path| path.as_os_str().as_bytes()))?;
+    let candidate = || definers.preferred(finding).map(|path| path.as_os_str().as_bytes());
+    let path = linked.or_else(candidate)?;
     let base = last_part(path);
     let title = format!("{}: not linked", show(base));
     let path = Path::new(OsStr::from_bytes(path));

@@ -7,6 +7,7 @@
 
 mod build;
 mod cause;
+mod definers;
 mod facts;
 mod file;
 mod finding;

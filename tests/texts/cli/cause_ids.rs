@@ -1,6 +1,6 @@
 //! Ids of causes do not depend on the directories of the tree and the policies.
 
-use super::kit::{findings, report, text};
+use super::kit::{findings, report, run, text};
 use crate::support::Lab;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -57,4 +57,27 @@ fn ids_do_not_depend_on_places() {
     let found: BTreeSet<String> =
         ids(&both).into_iter().filter(of_files).map(str::to_owned).collect();
     assert_eq!(found, expected);
+}
+
+/// One repair, one cause: the library that defines all symbols of the plugin. The others define a
+/// function of a common name, and come first by their paths.
+#[test]
+fn the_cause_is_the_library_with_most_of_the_symbols() {
+    let lab = Lab::new();
+    let copy = "char *xstrdup(char *a) { return a; }";
+    for at in 0..6 {
+        lab.so(&format!("lib/libcopy{at}.so"), copy, &[]);
+    }
+    let all = format!("int one(void) {{ return 1; }} int two(void) {{ return 2; }} {copy}");
+    lab.so("lib/slurm/libslurmfull.so", &all, &[]);
+    let source = "int one(void), two(void); char *xstrdup(char *); \
+                  int go(void) { return one() + two() + *xstrdup(\"a\"); }";
+    lab.so("lib/slurm/plug.so", source, &[]);
+    let found = report(&lab, &["lib"]);
+    let causes = found["causes"].as_array().expect("causes");
+    let titles: Vec<&str> = causes.iter().map(|cause| text(&cause["title"])).collect();
+    assert_eq!(titles, ["libslurmfull.so: not linked"]);
+    assert_eq!(causes[0]["findings"], 3);
+    let shown = run(&lab, &["lib"]).out;
+    assert!(shown.contains("link slurm/plug.so with slurm/libslurmfull.so"), "{shown}");
 }
