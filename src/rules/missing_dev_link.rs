@@ -1,7 +1,9 @@
 //! `missing-dev-link`: a library without the `libfoo.so` link that `-lfoo` needs.
 
+use super::query::last_part;
 use super::{Query, Rule};
 use crate::catalogue::{LINK_HYGIENE, Level};
+use crate::facts::FileFacts;
 use crate::finding::Findings;
 use crate::format::elf::Role;
 use crate::id::{FastSet, FileId};
@@ -20,7 +22,8 @@ const DOCS: &str = "\
 ## What it does
 
 Reports shared libraries with a version in their soname (`libfoo.so.1`) for which no audited directory has a file or
-link with the name that linkers search for (`libfoo.so`).
+link with the name that linkers search for (`libfoo.so`). For `libfoo-1.2.so.0`, which the option `-release` of
+libtool makes, a link `libfoo.so` to the library counts too.
 
 ## Why it matters
 
@@ -52,7 +55,11 @@ fn check(query: &Query<'_>) -> Findings {
             let facts = query.facts(*file);
             object.role == Role::Shared && !facts.by_link && !given.contains(file)
         })
-        .filter_map(|(file, object)| Some((file, link_name(object.soname()?)?)))
+        .filter_map(|(file, object)| {
+            let soname = object.soname()?;
+            let is_linked = has_link_without_release(query.facts(file), soname);
+            Some((file, link_name(soname).filter(|_| !is_linked)?))
+        })
         .collect();
     let met: FastSet<OsString> = query.names_met(libraries.iter().map(|(_, name)| name.clone()));
     let missing = libraries.into_iter().filter(|(_, name)| !met.contains(name));
@@ -66,6 +73,16 @@ fn check(query: &Query<'_>) -> Findings {
         finding
     };
     missing.map(finding).collect()
+}
+
+/// True if `-lfoo` finds the library `libfoo-1.2.so.0` through a link (libtool's `-release`).
+fn has_link_without_release(facts: &FileFacts, soname: &[u8]) -> bool {
+    let mut links = facts.names.iter().map(|name| &*name.path).chain([&*facts.typed]);
+    links.any(|path| {
+        let stem = last_part(path).strip_suffix(b".so");
+        let release = stem.and_then(|stem| soname.strip_prefix(stem));
+        release.is_some_and(|release| release.starts_with(b"-"))
+    })
 }
 
 /// The name that linkers search for (`libfoo.so`), if the soname is that name with a version
