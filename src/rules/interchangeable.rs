@@ -85,19 +85,20 @@ fn is_inline<'q>(
 }
 
 /// True if the loser is a weak function that its library exports under a longer name too, and the
-/// winner is strong. The library offers its own code under the longer name, and lets others replace
-/// the weak one (MPI standard, 15.2.1: `PMPI_Send` and `MPI_Send`; `__foo` and `foo`). An alias
-/// with an unrelated name does not count: a library that replaces the function does not know it.
+/// winner is strong or also such a function. The library offers its own code under the longer
+/// name, and lets others replace the weak one (MPI standard, 15.2.1: `PMPI_Send` and `MPI_Send`;
+/// `__foo` and `foo`; `backtrace` of libunwind and of glibc). An alias with an unrelated name does
+/// not count: a library that replaces the function does not know it.
 fn is_default<'q>(
     query: &Query<'q>,
     name: &[u8],
-    [(loser, old), (_, new)]: [(FileId, &Symbol<'_>); 2],
+    [(loser, old), (winner, new)]: [(FileId, &Symbol<'_>); 2],
     cxx: &mut CxxFacts<'q>,
 ) -> bool {
     is_weak(old)
-        && !is_weak(new)
         && [old, new].iter().all(|symbol| elf::SymbolType(symbol.kind) == elf::STT_FUNC)
         && cxx.has_longer_name(query, loser, (name, old.value))
+        && (!is_weak(new) || cxx.has_longer_name(query, winner, (name, new.value)))
 }
 
 /// The soname of GNU's C++ library.

@@ -58,12 +58,14 @@ Some definitions replace others on purpose or without harm. These are not report
   (`libpython3.11.so.1.0` of `python3.11`), or the program loads it and its name begins with the same letters
   (`libqgis_core.so.3` of `qgis.bin`)
 - the functions of `malloc`, `mmap` and `operator new`, `xerbla_` of BLAS, all of CBLAS, and the COMMON blocks of MPI
-- weak definitions on both sides (C++ inline functions and templates); in C++, also a weak and a strong function
+- weak definitions of equal size on both sides (in C++, of any size: inline functions and templates); in C++, also a
+  weak and a strong function
 - strong code of C++ headers in libraries that GCC may have optimised at link time; see below
 - parts of one glibc; the dispatch libraries of libglvnd, and those of Wayland, count as one library
 - references of a filter (DT_FILTER, DT_AUXILIARY) that are bound to its filtee
 - weak functions that a strong function of another library replaces, if their own library exports the same code under
-  a longer name that ends with theirs: profiling tools replace `MPI_Send` and call `PMPI_Send`
+  a longer name that ends with theirs: profiling tools replace `MPI_Send` and call `PMPI_Send`. A weak function with a
+  longer name may replace them too: glibc and libunwind both have a weak `backtrace`
 - symbols that cannot be bound to each other: hidden, protected, with other versions, or in a library linked with
   `-Bsymbolic`
 

@@ -8,6 +8,7 @@ mod copies;
 mod interposed;
 mod libc_and_loader;
 mod sanitizers;
+mod weak_aliases;
 
 use crate::support;
 

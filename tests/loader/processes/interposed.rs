@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Details and winners of the findings about libraries.
-fn found(report: &Report) -> BTreeSet<(&str, &str)> {
+pub(super) fn found(report: &Report) -> BTreeSet<(&str, &str)> {
     let all = report.of_rule("interposed-symbol");
     all.map(|finding| (text(&finding["detail"]), text(&finding["library"]))).collect()
 }
@@ -274,52 +274,6 @@ fn weak_before_strong() {
         assert!(bindings.contains(&(b, name.to_owned(), a)), "{name}");
         let report = Report::of(support::linkaudit().arg(&app));
         assert_eq!(report.of_rule("interposed-symbol").count(), expected, "{}", report.outline());
-    }
-}
-
-/// MPI's profiling interface: a tool replaces the weak name of a function, and calls the longer one.
-/// A weak function without a longer name is a part of its library: no tool calls `setup`.
-#[test]
-fn a_weak_function_with_a_longer_name() {
-    let weak = "__attribute__((weak))";
-    let twin = format!(
-        "int PMPI_Init(void) {{ return 1; }} \
-         int MPI_Init(void) {weak} __attribute__((alias(\"PMPI_Init\"))); \
-         int go(void) {{ return MPI_Init(); }}"
-    );
-    let single = format!(
-        "int PMPI_Init(void) {{ return 1; }} {weak} int MPI_Init(void) {{ return 2; }} \
-         int go(void) {{ return MPI_Init(); }}"
-    );
-    let aliases = |code: &str, names: [&str; 2], own: &str| {
-        let alias = |name| format!("int {name}(void) {weak} __attribute__((alias(\"{code}\"))); ");
-        let aliases = names.map(alias).concat();
-        format!(
-            "int {code}(void) {{ return 1; }} {aliases} {own} int go(void) {{ return MPI_Init(); }}"
-        )
-    };
-    // Open MPI's Fortran functions have two weak names.
-    let weak_twin = aliases("ompi_init_f", ["MPI_Init", "PMPI_Init"], "");
-    let unrelated = aliases("setup", ["MPI_Init", "start"], "int PMPI_Init(void) { return 1; }");
-    let both = BTreeSet::from([("function", "libtrace.so")]);
-    for (source, expected) in [
-        (twin, BTreeSet::new()),
-        (weak_twin, BTreeSet::new()),
-        (single, both.clone()),
-        (unrelated, both),
-    ] {
-        let lab = Lab::new();
-        lab.so("libmpi.so", &source, &["-Wl,-soname,libmpi.so"]);
-        let trace = "int PMPI_Init(void); int MPI_Init(void) { return 100 + PMPI_Init(); }";
-        lab.so("libtrace.so", trace, &["-Wl,-soname,libtrace.so", "libmpi.so"]);
-        let main = "#include <stdio.h>\nint go(void); \
-                    int main(void) { printf(\"%d\\n\", go()); return 0; }";
-        let flags = ["-Wl,--no-as-needed", "libtrace.so", "libmpi.so", "-Wl,-rpath,$ORIGIN"];
-        let app = lab.exe("app", main, &flags);
-        let output = clean(&app).output().expect("the program runs");
-        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "101", "{source}");
-        let report = Report::of(support::linkaudit().arg(&app));
-        assert_eq!(found(&report), expected, "{source}: {}", report.outline());
     }
 }
 
