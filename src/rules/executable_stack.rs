@@ -19,8 +19,8 @@ const DOCS: &str = "\
 ## What it does
 
 Reports programs and libraries whose PT_GNU_STACK header asks for an executable stack, and those without that
-header where glibc then makes the stack executable (x86, x86-64, 32-bit ARM: `DEFAULT_STACK_PERMS` in
-`sysdeps/*/stackinfo.h`).
+header where glibc then makes the stack executable: on x86, x86-64, s390, SPARC, MIPS, Alpha, PA-RISC, m68k, SuperH,
+MicroBlaze, 32-bit ARM and 32-bit PowerPC (`DEFAULT_STACK_PERMS` in `sysdeps/*/stackinfo.h`).
 
 ## Why it matters
 
@@ -76,7 +76,27 @@ fn defect(object: &Object) -> Option<&'static str> {
     }
 }
 
-/// True if the machine's `DEFAULT_STACK_PERMS` has PF_X (glibc `sysdeps/*/stackinfo.h`).
+/// Machines whose `DEFAULT_STACK_PERMS` has PF_X (glibc `sysdeps/*/stackinfo.h`).
+const EXECUTABLE_BY_DEFAULT: [elf::Machine; 16] = [
+    elf::EM_386,
+    elf::EM_X86_64,
+    elf::EM_ARM,
+    elf::EM_PPC,
+    elf::EM_S390,
+    // EM_S390_OLD of glibc's elf.h
+    elf::Machine(0xa390),
+    elf::EM_MIPS,
+    elf::EM_MIPS_RS3_LE,
+    elf::EM_SPARC,
+    elf::EM_SPARC32PLUS,
+    elf::EM_SPARCV9,
+    elf::EM_ALPHA,
+    elf::EM_PARISC,
+    elf::EM_68K,
+    elf::EM_SH,
+    elf::EM_MICROBLAZE,
+];
+
 fn executable_by_default(object: &Object) -> bool {
-    [elf::EM_386, elf::EM_X86_64, elf::EM_ARM].iter().any(|m| m.0 == object.header.machine)
+    EXECUTABLE_BY_DEFAULT.contains(&elf::Machine(object.header.machine))
 }

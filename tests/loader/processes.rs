@@ -14,7 +14,8 @@ use crate::support;
 
 use crate::support::ld_debug::{Binding, PROGRAMS, is_fitting, programs, spread, traced};
 use crate::support::random::{Random, is_sweep, number};
-use crate::support::report::{self, Report, list, text};
+use crate::support::report::{self, Report, list, text, whole_path};
+use crate::support::tiny::Tiny;
 use crate::support::{Lab, clean, has, skip};
 
 use object::Endianness;
@@ -298,7 +299,7 @@ fn unused_libraries_are_those_of_ldd() {
         let provider =
             own.or_else(|| list(shared(finding)?).find(|evidence| evidence["kind"] == "provider"));
         let library = report::path(&provider.expect("the library")["path"]);
-        let file = real(&report::whole_path(finding).to_string_lossy());
+        let file = real(&whole_path(finding).to_string_lossy());
         said.entry(file).or_default().insert(real(&library.to_string_lossy()));
     }
     // Since 2.34 these define nothing that a program could use; ldd names them, and there is
@@ -477,6 +478,28 @@ fn data_used_without_a_need_is_what_ld_refuses() {
             Some(expected.to_owned()).into_iter().filter(|name| !name.is_empty()).collect();
         assert_eq!((&said, &refused), (&expected, &expected), "{main}");
     }
+}
+
+/// Files without PT_GNU_STACK, of machines by their numbers and `DEFAULT_STACK_PERMS` in glibc's
+/// sysdeps/*/stackinfo.h.
+#[test]
+fn the_default_stack_of_machines() {
+    // Machines of the class and byte order of x86-64: this one, MIPS and Alpha; AArch64, PowerPC64,
+    // RISC-V, LoongArch and IA-64.
+    let executable = [62, 8, 0x9026_u16];
+    let others = [183, 21, 243, 258, 50];
+    let lab = Lab::new();
+    let mut expected = BTreeSet::new();
+    for machine in executable.iter().chain(&others) {
+        let mut bytes = Tiny::library("lib.so", [""; 0]).bytes();
+        bytes[18..20].copy_from_slice(&machine.to_le_bytes());
+        let path = lab.write(&format!("lib/{machine}.so"), bytes);
+        expected.extend(executable.contains(machine).then_some(path));
+    }
+    let report =
+        Report::of(support::linkaudit().args(["-W", "executable-stack"]).arg(lab.path("lib")));
+    let found: BTreeSet<PathBuf> = report.of_rule("executable-stack").map(whole_path).collect();
+    assert_eq!(found, expected);
 }
 
 /// The rules of the group `hardening`.
