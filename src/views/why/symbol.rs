@@ -171,8 +171,8 @@ struct BoundReference {
 /// The part of the answer that the command line selects.
 #[derive(Clone, Copy)]
 pub(super) struct AnswerScope<'a> {
-    /// With a version: references to this version, definitions with this version, and definitions
-    /// to which these references bind.
+    /// With a version: definitions with this version, references to this version, references
+    /// without a version that bind to it, and definitions to which these references bind.
     pub(super) version: Option<&'a [u8]>,
     /// With `--under`: only these entry points.
     pub(super) under: Option<&'a [RootId]>,
@@ -429,10 +429,22 @@ impl SymbolAnswerBuilder<'_> {
     }
 
     /// Drops versions other than the version of NAME. Definitions to which a reference with that
-    /// version binds are kept.
+    /// version binds are kept, and so are references without a version that bind to a definition
+    /// with that version.
     fn restrict(&mut self) {
         let Some(wanted) = self.part.version else { return };
-        self.requesters.retain(|_, requester| requester.version.as_deref() == Some(wanted));
+        let is_wanted = |key: &SymbolId| {
+            let provider = self.providers.get(key);
+            provider.is_some_and(|provider| provider.version.as_deref() == Some(wanted))
+        };
+        let binds_to_it = |key: &SymbolId| {
+            let mut bound = self.bound.get(key).into_iter().flatten();
+            bound.any(|met| met.provider.is_some_and(|provider| is_wanted(&provider)))
+        };
+        self.requesters.retain(|key, requester| match &requester.version {
+            Some(version) => version == wanted,
+            None => binds_to_it(key),
+        });
         let met = self.bound.iter().filter(|(key, _)| self.requesters.contains_key(key));
         let taken: BTreeSet<SymbolId> =
             order::set(met.flat_map(|(_, list)| list.iter().filter_map(|met| met.provider)));

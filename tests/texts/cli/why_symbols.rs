@@ -129,6 +129,24 @@ fn versions() -> Lab {
     lab
 }
 
+/// A program that was linked before the library had versions gets the oldest one.
+#[test]
+fn a_reference_without_a_version_is_listed_under_the_one_that_it_gets() {
+    let lab = versions();
+    lab.so("stub/libv.so", "int foo(void) { return 0; }", &[]);
+    let flags = [KEEP, "-Lstub", "-lv", "-Wl,-rpath,$ORIGIN/p"];
+    lab.exe("first", "int foo(void); int main(void) { return foo(); }", &flags);
+    let status = std::process::Command::new(lab.path("first")).status().expect("a program");
+    assert_eq!(status.code(), Some(1), "the loader takes foo@V1");
+    let users = |name: &str| {
+        let found = why(&lab, name, &["p", "first"]);
+        let requesters = list(&found, "requesters").iter();
+        requesters.map(|one| one["path"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(users("foo@V1"), [at(&lab, "first"), at(&lab, "p/libold.so")]);
+    assert_eq!(users("foo@V2"), [at(&lab, "p/libnew.so")]);
+}
+
 #[test]
 fn a_version_restricts_the_answer() {
     let lab = versions();
