@@ -7,6 +7,7 @@ use crate::facts::FileFacts;
 use crate::finding::Findings;
 use crate::format::elf::Role;
 use crate::id::{FastSet, FileId};
+use crate::package::is_private;
 use crate::text::show;
 use crate::wants::Wants;
 use std::ffi::{OsStr, OsString};
@@ -44,16 +45,20 @@ Install the link (`ln -s libfoo.so.1 lib/libfoo.so`), or a linker script of that
 
 The rule is for prefixes with their development files, and is allowed by default: distributions put the link into
 another package. A file or link of the name in any audited directory counts. Files that were given by name are not
-checked, and neither are libraries whose soname has no version after `.so`.
+checked, and neither are libraries whose soname has no version after `.so`. Libraries in private directories such as
+`lib/NAME` and libraries of Python wheels are not checked either, because nothing else is linked with them.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
     let given = query.given_files();
+    let wheels = query.wheels();
     let libraries: Vec<(FileId, OsString)> = query
         .audited_objects()
         .filter(|(file, object)| {
             let facts = query.facts(*file);
-            object.role == Role::Shared && !facts.by_link && !given.contains(file)
+            let is_listed = object.role == Role::Shared && !facts.by_link && !given.contains(file);
+            let directory = query.path(*file).parent();
+            is_listed && !directory.is_some_and(|dir| is_private(dir) || wheels.contain(dir))
         })
         .filter_map(|(file, object)| {
             let soname = object.soname()?;

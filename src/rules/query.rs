@@ -21,7 +21,7 @@ use crate::gpu::{Devices, Unit};
 use crate::id::{ArchiveId, FastMap, FastSet, FileId, Id as _, RootId, StrId};
 use crate::merged::solve::{Solution, Solved};
 use crate::order::Arrange as _;
-use crate::package::{Located, Prefixes};
+use crate::package::{Located, Prefixes, wheel_directory};
 use crate::plan::{HostFile, MergedFrom, Plan};
 use crate::policy::Policy;
 use crate::resolve::hosts::Unhosted;
@@ -36,6 +36,16 @@ use std::sync::{Arc, OnceLock};
 
 /// Files by file name and by soname.
 type LibrariesByName = FastMap<Box<[u8]>, Vec<FileId>>;
+
+/// Directories with the metadata of a Python wheel.
+pub(super) struct Wheels<'a>(FastSet<&'a Path>);
+
+impl Wheels<'_> {
+    /// True if a file in `directory` belongs to a wheel.
+    pub(super) fn contain(&self, directory: &Path) -> bool {
+        directory.ancestors().any(|dir| self.0.contains(dir))
+    }
+}
 
 /// The facts of one audit.
 pub struct Query<'a> {
@@ -403,6 +413,11 @@ impl<'a> Query<'a> {
     /// Python wheels.
     pub(super) fn named_files(&self) -> &'a [PathBuf] {
         &self.audit.named
+    }
+
+    /// The directories of Python wheels.
+    pub(super) fn wheels(&self) -> Wheels<'a> {
+        Wheels(self.named_files().iter().filter_map(|path| wheel_directory(path)).collect())
     }
 
     /// Dangling links with the name of a library.

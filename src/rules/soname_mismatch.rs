@@ -6,7 +6,7 @@ use crate::catalogue::LINK_HYGIENE;
 use crate::finding::{Finding, Findings};
 use crate::format::elf::Role;
 use crate::id::{FastMap, FastSet, FileId};
-use crate::package::{is_private, wheel_directory};
+use crate::package::is_private;
 use crate::resolve::ROOT;
 use crate::text::{self, show};
 use std::path::Path;
@@ -54,9 +54,7 @@ needed and not found is a `missing-library`.
 
 fn check(query: &Query<'_>) -> Findings {
     let given = query.given_files();
-    let wheels: FastSet<&Path> =
-        query.named_files().iter().filter_map(|path| wheel_directory(path)).collect();
-    let is_of_wheel = |directory: &Path| directory.ancestors().any(|dir| wheels.contains(dir));
+    let wheels = query.wheels();
     let mut asked: Vec<ExpectedName<'_>> = Vec::new();
     for (file, object) in query.audited_objects() {
         let Some(soname) = object.soname().filter(|_| object.role == Role::Shared) else {
@@ -71,7 +69,7 @@ fn check(query: &Query<'_>) -> Findings {
         let is_named = last_part(path) == soname;
         let directory = path.parent().unwrap_or(path);
         let may = is_here && !is_named && is_library(soname) && is_library(last_part(path));
-        if may && !is_private(directory) && !is_of_wheel(directory) {
+        if may && !is_private(directory) && !wheels.contain(directory) {
             asked.push(ExpectedName { file, directory, soname });
         }
     }
