@@ -231,6 +231,21 @@ fn a_program_of_musl_beside_glibc() {
     assert_eq!(found, [("missing-library", "/lib/ld-musl-x86_64.so.1")], "{}", report.outline());
 }
 
+/// The kernel starts any ELF file as interpreter. One that needs libraries crashes.
+#[test]
+fn a_library_as_interpreter() {
+    let lab = Lab::new();
+    let flag = format!("-Wl,--dynamic-linker=/{LIBC}");
+    let app = lab.exe("bin/app", "int main(void) { return 0; }", &[&flag]);
+    let status = support::clean(&app).status().expect("a program that the kernel starts");
+    assert_eq!(status.code(), None, "it ends by a signal");
+    let report = Report::of(support::linkaudit().current_dir(lab.root()).arg("bin"));
+    let found: Vec<_> =
+        report.findings().map(|one| (text(&one["rule"]), text(&one["message"]))).collect();
+    let message = format!("interpreter /{LIBC}: not a loader: it needs libraries");
+    assert_eq!(found, [("bad-library-file", &*message)], "{}", report.outline());
+}
+
 #[test]
 fn the_root_of_the_machine_is_the_machine() {
     let run = |args: &[&str]| {

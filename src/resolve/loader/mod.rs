@@ -14,7 +14,7 @@ use super::MachineRow;
 use super::musl::names::arches;
 use crate::facts::{FactStore, Need, PathState};
 use crate::format::elf::{LoaderReaction, Object, Target, machine};
-use crate::id::{FastMap, IdVec, LoaderId, StrId, Strings};
+use crate::id::{FastMap, FileId, IdVec, LoaderId, StrId, Strings};
 use crate::plan::{LoaderRules, Plan};
 use crate::policy::Libc;
 use crate::text::last_part;
@@ -197,8 +197,11 @@ impl Loaders {
     ) -> Result<LoaderChoice, Need> {
         let interp = strings.text(path);
         let found = file_for(store, interp, target)?;
+        // The kernel maps a loader and nothing that it needs (fs/binfmt_elf.c, load_elf_interp).
+        let needs = |file: FileId| store.object(file).is_some_and(|own| !own.needs.is_empty());
         let fault = match found {
             None => Some(interp_fault(store, interp, target)),
+            Some(file) if needs(file) => Some(InterpreterDefect::NoLoader("it needs libraries")),
             Some(_) => None,
         };
         let Some(file) = found.filter(|_| fault.is_none()) else {

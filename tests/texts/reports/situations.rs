@@ -208,7 +208,7 @@ fn incomplete() -> Situation {
     lab.write("/opt/app/lib/libcut.so", &object("libcut.so", &[], &[]).bytes()[..150]);
     let odd = Tiny { interp: Some("/lib/ld-uClibc.so.0"), ..program(&[], &[]) };
     lab.write("/opt/app/bin/odd", odd.bytes());
-    lab.write("/lib/ld-uClibc.so.0", object("ld-uClibc.so.0", &[], &[]).bytes());
+    lab.write("/lib/ld-uClibc.so.0", Tiny::library::<&str>("ld-uClibc.so.0", []).bytes());
     lab
 }
 
