@@ -38,6 +38,8 @@ struct Marker<'a> {
     question: &'a CoverageQuestion<'a>,
     facts: &'a ObjectFacts,
     places: &'a [ReferredBy],
+    /// Shared objects that are not part of the link, as indices of roots.
+    forgotten: &'a FastSet<usize>,
     discarded: &'a dyn Fn(ReferredBy, usize) -> bool,
     defined: FastMap<&'a [u8], DefiningSection>,
     live: FastSet<SectionNode>,
@@ -47,16 +49,19 @@ struct Marker<'a> {
 }
 
 impl<'a> KeptSections<'a> {
-    /// Marks the kept sections of the objects at `places`, which are in link order.
+    /// Marks the kept sections of the objects at `places`, which are in link order. The shared
+    /// objects in `forgotten` keep none.
     pub(super) fn find(
         question: &'a CoverageQuestion<'a>,
         (facts, places): (&'a ObjectFacts, &'a [ReferredBy]),
+        forgotten: &'a FastSet<usize>,
         discarded: &'a dyn Fn(ReferredBy, usize) -> bool,
     ) -> Self {
         let mut marker = Marker {
             question,
             facts,
             places,
+            forgotten,
             discarded,
             defined: FastMap::default(),
             live: FastSet::default(),
@@ -154,10 +159,7 @@ impl<'a> Marker<'a> {
         let mut starts = std::iter::once(start).chain(main);
         let entry = starts.find(|name| self.defined.contains_key(*name));
         names.extend(entry);
-        for root in question.roots.iter().filter(|root| root.linked) {
-            let undefined = root.symbols.iter().filter(|(_, kind)| *kind != SymbolKind::Strong);
-            names.extend(undefined.map(|(name, _)| &**name));
-        }
+        names.extend(self.of_linked());
         names.extend(self.of_unread());
         if question.output.linker == Some(Linker::Gnu) {
             names.extend(self.marked_by_debuggers());
@@ -182,6 +184,26 @@ impl<'a> Marker<'a> {
                 }
             }
         }
+    }
+
+    /// The names that the linked files of the link keep. A shared object keeps each exported
+    /// definition of a name to which it refers or that it defines itself, because the definition in
+    /// the output replaces its own: `exportDynamic` in `lld/ELF/Symbols.cpp`, `ref_dynamic` in
+    /// `bfd/elflink.c` (`bfd_elf_gc_mark_dynamic_ref_symbol`), and `compute_import_export` of mold.
+    fn of_linked(&self) -> Vec<&'a [u8]> {
+        let question = self.question;
+        let roots = question.roots.iter().enumerate().filter(|(_, root)| root.linked);
+        let mut out: Vec<&'a [u8]> = Vec::new();
+        for (at, root) in roots.filter(|(at, _)| !self.forgotten.contains(at)) {
+            let undefined = root.symbols.iter().filter(|(_, kind)| *kind != SymbolKind::Strong);
+            let undefined = undefined.map(|(name, _)| &**name);
+            let is_exported = |name: &&[u8]| self.defined.get(name).map(|of| of.is_exported);
+            // The objects of the output bind to its hidden definitions too.
+            out.extend(undefined.filter(|name| !root.input || is_exported(name) != Some(false)));
+            let exports = root.input.then(|| question.exports(at, &[])).into_iter().flatten();
+            out.extend(exports.map(|of| of.name).filter(|name| is_exported(name) == Some(true)));
+        }
+        out
     }
 
     /// True if a program exports all its names. GNU ld exports none from a program that has no

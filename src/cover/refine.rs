@@ -149,9 +149,10 @@ impl Refining<'_> {
         let is_discarded = |by: ReferredBy, section: usize| {
             facts.of(by).is_some_and(|of| live.is_discarded(by, of, section))
         };
+        let forgotten = &coverage.forgotten;
         let kept = question
             .gc_sections
-            .then(|| KeptSections::find(question, (facts, &places), &is_discarded));
+            .then(|| KeptSections::find(question, (facts, &places), forgotten, &is_discarded));
         let live = Live { kept, ..live };
         let mut referrers: Vec<ReferredBy> = coverage
             .undefined

@@ -329,3 +329,49 @@ fn sections_that_start_symbols_mark() {
     let (answer, _) = archive(&lab.root(), &args);
     assert_eq!(undefined(&answer), kept, "{answer}");
 }
+
+/// A shared object keeps the exported definitions of names to which it refers or that it defines
+/// too, except if `--as-needed` drops it. Only lld keeps them also then.
+#[test]
+fn sections_that_shared_objects_keep() {
+    let lab = Lab::new();
+    object(&lab, "use.o", ".globl _start\n_start: nop\n");
+    let part = ".section .text.k,\"ax\"\nk: .quad missing\n";
+    object(&lab, "strong.o", &format!(".globl k\n{part}"));
+    object(&lab, "weak.o", &format!(".weak k\n{part}"));
+    object(&lab, "hidden.o", &format!(".globl k\n.hidden k\n{part}"));
+    object(&lab, "k.o", ".globl k\n.type k,@function\nk: nop\n");
+    object(&lab, "old.o", ".globl old\nold: nop\n.symver old,k@V1\n");
+    object(&lab, "y.o", ".globl y\ny: .quad k\n");
+    lab.write("v1.map", "V1 { k; };\n");
+    for (library, inputs) in [
+        ("libk.so", &["k.o"][..]),
+        ("libv.so", &["k.o", "--version-script", "v1.map"]),
+        ("libold.so", &["old.o", "--version-script", "v1.map"]),
+        ("liby.so", &["y.o"]),
+    ] {
+        run(clean("ld").current_dir(lab.root()).args(["-shared", "-o", library]).args(inputs));
+    }
+    let mut kept = 0;
+    for library in ["libk.so", "libv.so", "libold.so", "liby.so"] {
+        for args in [
+            &["use.o", "strong.o", library][..],
+            &["use.o", library, "strong.o"],
+            &["use.o", "weak.o", library],
+            &["use.o", library, "hidden.o"],
+            &["use.o", "strong.o", "--as-needed", library],
+            &["use.o", "--as-needed", library, "strong.o"],
+        ] {
+            for (program, linker) in LINKERS.iter().filter(|(program, _)| has(program)) {
+                let mut theirs = theirs(&lab, program, args).expect("a linker that ends");
+                let mut ours = ours(&lab, linker, args);
+                // A hidden name to which a shared object refers is another question.
+                theirs.remove("k");
+                ours.remove("k");
+                assert_eq!(ours, theirs, "{linker}: {args:?}");
+                kept += usize::from(!theirs.is_empty());
+            }
+        }
+    }
+    assert!(kept > 0, "no linker keeps a section");
+}
