@@ -82,6 +82,13 @@ pub fn object(
     reader.finish()
 }
 
+/// The part of an archive behind a member that cannot be read.
+struct UnreadRest {
+    at: u64,
+    /// The name of the member at `at`; `None` if there is no header.
+    name: Option<Vec<u8>>,
+}
+
 struct ArchiveReader<'r> {
     file: &'r Handle,
     options: &'r Options<'r>,
@@ -90,6 +97,8 @@ struct ArchiveReader<'r> {
     builder: &'r mut SymbolsBuilder,
     out: Members,
     index: Option<(MemberHeader, SpecialMember)>,
+    /// The place where the walk ended before the end of the archive.
+    rest: Option<UnreadRest>,
     /// Indices in `out.list` of the members of a thin archive, keyed by path and by position in
     /// another archive. A member may be listed twice.
     seen: FastMap<(Box<[u8]>, u64), usize>,
@@ -113,6 +122,7 @@ impl<'r> ArchiveReader<'r> {
             builder,
             out: Members { thin, ..Members::default() },
             index: None,
+            rest: None,
             seen: FastMap::default(),
         }
     }
@@ -134,6 +144,7 @@ impl<'r> ArchiveReader<'r> {
             let Some(entry) = MemberHeader::parse(&head, at) else {
                 let defect = Defect::new(Table::MemberHeader, at, "is not a member header");
                 self.damage(None, defect);
+                self.rest = Some(UnreadRest { at, name: None });
                 return Ok(());
             };
             let inside = !self.out.thin || entry.special(b"").is_some();
@@ -142,6 +153,8 @@ impl<'r> ArchiveReader<'r> {
             let Some(end) = end.filter(|_| !inside || !cut) else {
                 let what = "claims more bytes than the archive holds";
                 self.damage(Some(at), Defect::new(Table::MemberHeader, at, what));
+                self.rest =
+                    Some(UnreadRest { at, name: Some(self.long_names.name(&entry).to_vec()) });
                 return Ok(());
             };
             next.clear();
@@ -414,13 +427,18 @@ impl<'r> ArchiveReader<'r> {
     fn finish(mut self) -> Result<Members, ReadError> {
         self.find_kept();
         self.out.damage.extend(self.builder.finish(&mut self.out.list, self.options.names));
-        let opaque = self.out.list.iter().any(Member::is_unknown);
-        if let Some((entry, kind)) = self.index.filter(|_| opaque || self.options.index) {
-            let mut defects = Vec::new();
-            let index = ArchiveSymbolIndex::read(self.file, &entry, kind, &mut defects)?;
-            for defect in defects {
-                self.damage(None, defect);
-            }
+        let opaque = self.rest.is_some() || self.out.list.iter().any(Member::is_unknown);
+        let wanted = self.index.filter(|_| opaque || self.options.index);
+        let mut defects = Vec::new();
+        let read = |(entry, kind): (MemberHeader, SpecialMember)| {
+            ArchiveSymbolIndex::read(self.file, &entry, kind, &mut defects)
+        };
+        let index = wanted.map(read).transpose()?;
+        for defect in defects {
+            self.damage(None, defect);
+        }
+        self.add_rest(index.as_ref());
+        if let Some(index) = index {
             if opaque {
                 self.builder.opaque(&mut self.out.list, &index, self.options.names);
             }
@@ -432,5 +450,24 @@ impl<'r> ArchiveReader<'r> {
         self.out.text.shrink_to_fit();
         self.out.list.shrink_to_fit();
         Ok(self.out)
+    }
+
+    /// Adds the members of the unread rest of the archive as damaged ones: all that the index lists
+    /// there, and the first. Without an index, the first stands for all, and may define any name. If
+    /// the index lists none of them, bytes without a header are not a member.
+    fn add_rest(&mut self, index: Option<&ArchiveSymbolIndex>) {
+        let Some(UnreadRest { at, name }) = self.rest.take() else { return };
+        let entries = index.into_iter().flat_map(ArchiveSymbolIndex::entries);
+        let mut offsets: Vec<u64> =
+            entries.map(|(_, member)| member).filter(|m| *m >= at).collect();
+        if name.is_some() || index.is_none_or(ArchiveSymbolIndex::is_empty) {
+            offsets.push(at);
+        }
+        offsets.sort_unstable();
+        offsets.dedup();
+        for offset in offsets {
+            let name = name.as_deref().filter(|_| offset == at).unwrap_or_default();
+            self.push(offset, name, MemberKind::Damaged, None, Span::default());
+        }
     }
 }

@@ -349,7 +349,9 @@ impl ArchiveAnswer {
     /// A member in words: the file name of its archive, its own name, and its origin.
     fn member(&self, library: &ArchiveSet, member: MemberId) -> String {
         let archive = |member| file_name(&library.entry(library.archive_of(member)).path);
-        if self.lazy.contains(&library.archive_of(member)) {
+        // A member behind the end of a cut archive has no name.
+        let is_nameless = library.member_name(member).is_empty();
+        if self.lazy.contains(&library.archive_of(member)) || is_nameless {
             return archive(member);
         }
         let name = show(library.member_name(member));

@@ -395,3 +395,49 @@ fn members_of_archives_in_thin_archives() {
         }
     }
 }
+
+/// A name that only an unread member of a cut archive may define is unknown. The index lists the
+/// members behind the end. Without an index, they may define any name.
+#[test]
+fn names_of_cut_archives_are_unknown() {
+    let lab = Lab::new();
+    object(&lab, "case.o", ".globl _start\n_start: nop\n.data\n.quad f, g\n");
+    object(&lab, "none.o", ".globl _start\n_start: nop\n.data\n.quad f, none\n");
+    object(&lab, "f.o", ".globl f\nf: nop\n");
+    object(&lab, "g.o", ".globl g\ng: nop\n");
+    lab.mkdir("p");
+    ar(&lab, "rc", "p/libcase.a", &["case.o"]);
+    for (letters, cut, is_listed) in
+        [("rcs", 200, true), ("rcs", 1000, true), ("rcS", 200, false), ("rcS", 1000, false)]
+    {
+        let context = format!("ar {letters}, cut by {cut}");
+        lab.write("whole.a", "");
+        std::fs::remove_file(lab.path("whole.a")).expect("a file");
+        ar(&lab, letters, "whole.a", &["f.o", "g.o"]);
+        let mut bytes = std::fs::read(lab.path("whole.a")).expect("an archive");
+        bytes.truncate(bytes.len() - cut);
+        lab.write("p/libfg.a", bytes);
+        for words in [
+            &["--root-object", "case.o", "p/libfg.a"][..],
+            &["--linker", "lld", "case.o", "p/libfg.a"],
+            &["--linker", "mold", "case.o", "p/libfg.a"],
+            &["--self", "p"],
+        ] {
+            let (answer, status) = archive(&lab.root(), words);
+            assert_eq!(status, Some(3), "{context} {words:?}: {answer}");
+            assert!(undefined(&answer).is_empty(), "{context} {words:?}: {answer}");
+        }
+        // The index tells that no member defines the name.
+        let (answer, status) = archive(&lab.root(), &["--root-object", "none.o", "p/libfg.a"]);
+        assert_eq!(undefined(&answer).contains("none"), is_listed, "{context}: {answer}");
+        assert_eq!(status, Some(if is_listed { 1 } else { 3 }), "{context}: {answer}");
+    }
+    // lld and GNU ld do not say that a name is undefined: they refuse the archive.
+    for program in ["ld.lld-19", "ld"].into_iter().filter(|program| has(program)) {
+        let mut link = clean(program);
+        let link = link.current_dir(lab.root()).args(["-o", "/dev/null", "case.o", "p/libfg.a"]);
+        let output = link.output().expect("a linker runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && !said.contains("undefined"), "{program}: {said}");
+    }
+}
