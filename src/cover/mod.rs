@@ -65,6 +65,14 @@ impl Export<'_> {
         elf::SymbolBind(self.bind) == elf::STB_WEAK
     }
 
+    fn symbol_kind(&self) -> SymbolKind {
+        match elf::SymbolBind(self.bind) {
+            elf::STB_WEAK => SymbolKind::Weak,
+            elf::STB_GNU_UNIQUE => SymbolKind::Unique,
+            _ => SymbolKind::Strong,
+        }
+    }
+
     fn is_function(&self) -> bool {
         [elf::STT_FUNC, elf::STT_GNU_IFUNC].contains(&elf::SymbolType(self.kind))
     }
@@ -85,7 +93,8 @@ pub struct ReferringFile {
     /// are linked in any case.
     pub linked: bool,
     /// True for a shared library that is an input of the link: its undefined names extract members,
-    /// but are not reported.
+    /// but are not reported. A linked root that is not an input stands for the objects that it was
+    /// linked from.
     pub input: bool,
     /// True for intermediate language, which linkers read with a plugin.
     pub lto: bool,
@@ -136,6 +145,11 @@ pub struct CoverageQuestion<'a> {
 }
 
 impl<'a> CoverageQuestion<'a> {
+    /// True if the link has this root as a shared object; `root` is an index in `roots`.
+    fn is_shared_input(&self, root: usize) -> bool {
+        self.roots.get(root).is_some_and(|root| root.linked && root.input)
+    }
+
     /// The exports of a linked root with a default version, and those that have a name among
     /// `versioned`; `root` is an index in `roots`. A definition with the default version of its name
     /// may be listed under both names.

@@ -22,6 +22,7 @@ mod owners;
 mod patched_files;
 mod proofs;
 mod random;
+mod relinked;
 mod search_paths;
 mod targets;
 mod variants;

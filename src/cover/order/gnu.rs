@@ -239,8 +239,13 @@ impl<'q> Run<'q> {
         for (name, kind) in &root.default_versions {
             self.define(name, *kind);
         }
+        let is_shared = question.is_shared_input(at);
         for export in question.exports(at, self.versioned) {
-            self.export(export.name, export.is_weak(), export.is_function());
+            if is_shared {
+                self.export(export.name, export.is_weak(), export.is_function());
+            } else {
+                self.define(export.name, export.symbol_kind());
+            }
         }
     }
 
@@ -387,8 +392,8 @@ impl<'q> Run<'q> {
         let link = self.link;
         let meant = link.reference(name);
         if !weak && !link.as_needed.is_empty() {
-            let roots = &self.question.roots;
-            let is_shared = matches!(by, ReferredBy::Root(at) if roots[at].linked);
+            let question = self.question;
+            let is_shared = matches!(by, ReferredBy::Root(at) if question.is_shared_input(at));
             let referred =
                 if is_shared { &mut self.referred_by_shared } else { &mut self.referred };
             referred.insert(meant);

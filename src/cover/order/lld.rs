@@ -104,7 +104,7 @@ impl<'q> Run<'q> {
     fn input(&mut self, input: &LinkInput) {
         let library = self.question.library;
         match input {
-            LinkInput::Root(at) if self.question.roots[*at].linked => self.shared(*at),
+            LinkInput::Root(at) if self.question.is_shared_input(*at) => self.shared(*at),
             LinkInput::Root(at) => self.object(*at),
             LinkInput::Archive(archive) => {
                 library.members_of(*archive).for_each(|member| self.ready(member));
@@ -124,6 +124,7 @@ impl<'q> Run<'q> {
         }
     }
 
+    /// Adds an object, or the file of an earlier link in place of its objects.
     fn object(&mut self, at: usize) {
         let root = &self.question.roots[at];
         for name in &root.hidden {
@@ -131,6 +132,9 @@ impl<'q> Run<'q> {
         }
         for (name, kind) in root.symbols.iter().filter(|(_, kind)| kind.is_definition()) {
             self.define(name, *kind, None);
+        }
+        for export in self.question.exports(at, self.versioned) {
+            self.define(export.name, export.symbol_kind(), None);
         }
         for (name, kind) in root.symbols.iter().filter(|(_, kind)| !kind.is_definition()) {
             let weak = *kind == SymbolKind::WeakUndefined;

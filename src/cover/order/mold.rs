@@ -118,14 +118,16 @@ impl<'q> Run<'q> {
         self.enter_exports(at, place);
     }
 
-    /// Enters the definitions of a shared object. One with the default version of its name gets the
+    /// Enters the definitions of a linked file. One with the default version of its name gets the
     /// plain name alone (`SharedFile<E>::parse`).
     fn enter_exports(&mut self, at: usize, place: usize) {
         let question = self.question;
+        let is_shared = question.is_shared_input(at);
+        let holder = if is_shared { Holder::Shared(at) } else { Holder::Object };
         for export in question.exports(at, self.versioned) {
             if !(export.is_default && export.unversioned().is_some()) {
-                let kind = if export.is_weak() { SymbolKind::Weak } else { SymbolKind::Strong };
-                self.enter(export.name, (rank(kind, true), place), false, Holder::Shared(at));
+                let rank = rank(export.symbol_kind(), is_shared);
+                self.enter(export.name, (rank, place), false, holder);
             }
         }
     }
@@ -186,7 +188,7 @@ impl<'q> Run<'q> {
             // The weak references of a shared object count too, their versions do not, and `--wrap`
             // affects objects only. They lead to members, not to other shared objects
             // (`SharedFile<E>::mark_live_objects`).
-            Holds::Root(at) if question.roots[at].linked => {
+            Holds::Root(at) if question.is_shared_input(at) => {
                 for (name, _) in &question.roots[at].symbols {
                     let end = memchr::memchr(b'@', name).unwrap_or(name.len());
                     let name = &name[..end];
@@ -223,11 +225,12 @@ impl<'q> Run<'q> {
         for (place, holds) in places {
             let symbols: Vec<(&'q [u8], SymbolKind)> = match holds {
                 Holds::Root(at) if self.forgotten.contains(&at) => continue,
-                Holds::Root(at) if question.roots[at].linked => {
+                Holds::Root(at) if question.is_shared_input(at) => {
                     self.enter_exports(at, place);
                     continue;
                 }
                 Holds::Root(at) => {
+                    self.enter_exports(at, place);
                     restricted.extend(question.roots[at].hidden.iter().map(|name| &**name));
                     question.roots[at].symbols.iter().map(|(name, kind)| (&**name, *kind)).collect()
                 }

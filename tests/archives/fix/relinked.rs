@@ -1,0 +1,70 @@
+//! Links that a fix repeats by the rules of each linker: the references of the library itself,
+//! indexes of archives, libraries beside archives, and rival archives. Each fix that is verified is
+//! linked by all linkers, and `ldd -r` reads the result.
+
+use super::kit::tool;
+use super::libraries::{fixes, set};
+use crate::support::{Lab, has};
+
+/// The linkers that `cc -fuse-ld=` accepts.
+const LINKERS: &[(&str, &str)] = &[("ld.bfd", "bfd"), ("ld.lld", "lld"), ("mold", "mold")];
+
+const ARGS: [&str; 3] = ["libuser.so", "--lib-path", "libs"];
+
+/// Assembles `NAME.o`. Each part of `code` is `defined: referred …`; a name that begins with `?` is
+/// a weak reference.
+fn code(lab: &Lab, name: &str, code: &[&str]) {
+    let mut out = String::from(".section .note.GNU-stack,\"\"\n.text\n");
+    for part in code {
+        let (own, others) = part.split_once(':').expect("a definition");
+        out += &format!(".globl {own}\n.type {own},@function\n{own}:\n");
+        for other in others.split_whitespace() {
+            let strong = other.trim_start_matches('?');
+            let weak = if strong == other { "" } else { &format!(".weak {strong}\n") };
+            out += &format!("{weak} call {strong}@PLT\n");
+        }
+        out += " ret\n";
+    }
+    lab.write(&format!("{name}.s"), out);
+    tool(lab, &format!("as -o {name}.o {name}.s"));
+}
+
+/// Links the library without its dependencies.
+fn library(lab: &Lab) {
+    tool(lab, "cc -nostdlib -shared -o libuser.so user.o; mkdir -p libs");
+}
+
+/// The linkers that link the library with `files` and leave no name undefined.
+fn accepting(lab: &Lab, files: &str) -> Vec<&'static str> {
+    let present = LINKERS.iter().filter(|(program, _)| has(program));
+    let links = |(_, linker): &&(&str, &'static str)| {
+        let run = lab.sh(&format!(
+            "cc -nostdlib -shared -fuse-ld={linker} -Wl,-z,defs -Wl,-rpath,$PWD/libs \
+             -o new.so user.o {files}"
+        ));
+        run.status.success() && lab.undefined("new.so").is_empty()
+    };
+    present.filter(links).map(|(_, linker)| *linker).collect()
+}
+
+/// The library refers strongly to a name to which a member refers weakly. A later member of the
+/// same archive defines it.
+#[test]
+fn references_of_the_library_itself_are_strong() {
+    let lab = Lab::new();
+    code(&lab, "user", &["user: s0 s1"]);
+    code(&lab, "a", &["s1: ?s0"]);
+    code(&lab, "b", &["s0:"]);
+    library(&lab);
+    for members in ["a.o b.o", "b.o a.o"] {
+        tool(&lab, &format!("rm -f libs/*; ar rcs libs/liba.a {members}"));
+        assert_eq!(fixes(&lab, &ARGS), (set(&["liba.a"]), true), "{members}");
+        assert!(accepting(&lab, "libs/liba.a").contains(&"bfd"));
+        assert_eq!(accepting(&lab, "libs/liba.a").len(), present(), "{members}");
+    }
+}
+
+/// The number of linkers that are installed.
+fn present() -> usize {
+    LINKERS.iter().filter(|(program, _)| has(program)).count()
+}
