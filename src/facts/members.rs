@@ -3,8 +3,8 @@
 
 use super::{Content, Corpus, FileFacts, Need};
 use crate::format::archive::{
-    self, External, LinkFacts, LinkFactsReader, LinkScratch, Member, MemberKind, Members, Options,
-    RelocationFilter, Scratch,
+    self, ArchiveSymbolIndex, External, LinkFacts, LinkFactsReader, LinkScratch, Member,
+    MemberKind, Members, Options, RelocationFilter, Scratch,
 };
 use crate::format::{Defect, Table};
 use crate::id::FileId;
@@ -113,6 +113,11 @@ impl<'a> LinkFile<'a> {
     /// Opens a file that was read before; `None` if it has changed or cannot be opened.
     pub fn open(tree: &'a dyn Tree, facts: &'a FileFacts) -> Option<Self> {
         Some(Self { tree, facts, handle: open(tree, facts)? })
+    }
+
+    /// The index of the file, an archive; `None` if GNU ld cannot read it.
+    pub fn index(&self) -> Option<ArchiveSymbolIndex> {
+        archive::gnu_index(&self.handle).ok().flatten()
     }
 
     /// The facts of the file itself, a relocatable object; `None` if they cannot be read.

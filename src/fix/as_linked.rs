@@ -7,7 +7,8 @@ use super::link_order::{self, References};
 use super::linkable;
 use crate::audit::{Audit, Libraries, link_references};
 use crate::cover::{ArchiveEntry, Coverage, LinkInput, Linker, OutputKind};
-use crate::format::archive::{Member, SymbolKind};
+use crate::facts::members::LinkFile;
+use crate::format::archive::{ArchiveSymbolIndex, Member, SymbolKind};
 use crate::format::elf::{Object, Target};
 use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId};
 use crate::merged::link::{link_again, output_kind};
@@ -16,6 +17,7 @@ use crate::order;
 use crate::order::Arrange as _;
 use crate::text::{show, show_path};
 use crate::tree::Tree;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -50,7 +52,9 @@ pub(super) fn refusals(
     let mut libraries = IndirectLibraries::new(audit, solution.file, object);
     libraries.direct.add(audit, &solution.libraries);
     needed.extend(&solution.libraries);
-    let link = LinkWithFixes { audit, tree, solution, object, needed, libraries, references };
+    let indexes = RefCell::default();
+    let link =
+        LinkWithFixes { audit, tree, solution, object, needed, libraries, references, indexes };
     // `linkable::refusals` has checked all members of the solution.
     let is_checked = left.len() == solution.parts().len();
     let mut clean = Vec::from_iter(is_checked.then(|| solution.members()));
@@ -212,6 +216,8 @@ struct LinkWithFixes<'a> {
     needed: Vec<FileId>,
     libraries: IndirectLibraries<'a>,
     references: &'a References,
+    /// The indexes that were read for [`Self::unlisted`].
+    indexes: RefCell<FastMap<ArchiveId, Option<ArchiveSymbolIndex>>>,
 }
 
 impl LinkWithFixes<'_> {
@@ -229,11 +235,35 @@ impl LinkWithFixes<'_> {
         for (name, linker) in Linker::ALL {
             let of = (self.solution.file, &*self.needed, &self.libraries.direct);
             let coverage = link_again((self.audit, self.tree), of, *linker, &inputs);
-            if let Some((which, why)) = self.of_linker(parts, &coverage, clean) {
+            let unlisted = || self.unlisted(&coverage).filter(|_| *linker == Linker::Gnu);
+            let of_linker = self.of_linker(parts, &coverage, clean).or_else(unlisted);
+            if let Some((which, why)) = of_linker {
                 return Some((which, format!("{why} ({name})")));
             }
         }
         None
+    }
+
+    /// The first member for which the archive's index lacks the symbol for which it is taken, in
+    /// words. GNU ld finds members by the index alone, and lld and mold do not read it.
+    fn unlisted(&self, coverage: &Coverage) -> Option<(Which, String)> {
+        let library = &self.audit.library;
+        let mut indexes = self.indexes.borrow_mut();
+        coverage.needed.iter().find_map(|needed| {
+            let (archive, symbol) = (library.archive_of(needed.member), &*needed.symbol);
+            let file = &self.audit.corpus.files[library.entry(archive).file];
+            let read = || LinkFile::open(self.tree, file)?.index();
+            let index = indexes.entry(archive).or_insert_with(read).as_ref();
+            let offset = library.member(needed.member).offset;
+            let has = |name: &[u8]| index.is_some_and(|index| index.has(name, offset));
+            // The index has a default version under NAME.
+            if has(symbol) || has(without_version(symbol)) {
+                return None;
+            }
+            let (path, name) = (show_path(&file.path), show(symbol));
+            let why = format!("the index of {path} lacks {name}: run ranlib");
+            Some((Which::Archive(archive), why))
+        })
     }
 
     /// True if the member has a strong reference to `name`. A linker accepts a weak one, even if a

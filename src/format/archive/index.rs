@@ -2,7 +2,7 @@
 //! program that wrote the index. It may be GNU's or BSD's, each with 32 or 64 bits. `read` calls
 //! it.
 
-use super::header::{MemberHeader, SpecialMember};
+use super::header::{FIRST, MemberHeader, SpecialMember};
 use crate::format::{Defect, ReadError, Table, c_string, read_range};
 use crate::tree::Handle;
 use std::sync::OnceLock;
@@ -90,6 +90,15 @@ impl ArchiveSymbolIndex {
         defects.push(Defect::new(Table::ArchiveIndex, data, what));
         Ok(Self::default())
     }
+}
+
+/// The index of GNU's form of the archive in `file`; `None` if it has none or a damaged one.
+pub fn gnu_index(file: &Handle) -> Result<Option<ArchiveSymbolIndex>, ReadError> {
+    let Some(first) = MemberHeader::read(file, FIRST)? else { return Ok(None) };
+    let Some(kind @ SpecialMember::GnuIndex(_)) = first.special(b"") else { return Ok(None) };
+    let mut defects = Vec::new();
+    let index = ArchiveSymbolIndex::read(file, &first, kind, &mut defects)?;
+    Ok(defects.is_empty().then_some(index))
 }
 
 fn number(bytes: &[u8], at: usize, width: usize, big: bool) -> Option<u64> {

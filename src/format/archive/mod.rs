@@ -20,7 +20,7 @@ mod read;
 mod symbols;
 
 pub use find::{DefiningMember, RequestedNames, definitions, matching, names};
-pub use index::ArchiveSymbolIndex;
+pub use index::{ArchiveSymbolIndex, gnu_index};
 pub use link_facts::{
     Global, GroupNames, LINK_ONCE, LinkFacts, ObjectRelocation, ObjectSection, RelocationFilter,
 };

@@ -2,7 +2,7 @@
 //! indexes of archives, libraries beside archives, and rival archives. Each fix that is verified is
 //! linked by all linkers, and `ldd -r` reads the result.
 
-use super::kit::tool;
+use super::kit::{text, tool};
 use super::libraries::{fixes, set};
 use crate::support::{Lab, has};
 
@@ -67,4 +67,28 @@ fn references_of_the_library_itself_are_strong() {
 /// The number of linkers that are installed.
 fn present() -> usize {
     LINKERS.iter().filter(|(program, _)| has(program)).count()
+}
+
+/// GNU ld finds members by the index alone.
+#[test]
+fn an_index_without_the_symbol() {
+    let lab = Lab::new();
+    code(&lab, "user", &["user: fgh"]);
+    code(&lab, "f", &["fgh: inner"]);
+    code(&lab, "inner", &["inner:"]);
+    library(&lab);
+    for name in ["fgh", "inner"] {
+        tool(&lab, "rm -f libs/*; ar rcs libs/libf.a f.o inner.o");
+        assert_eq!(fixes(&lab, &ARGS), (set(&["libf.a"]), true));
+        assert_eq!(accepting(&lab, "libs/libf.a").len(), present());
+        let mut bytes = std::fs::read(lab.path("libs/libf.a")).expect("an archive");
+        let text_of_index = format!("{name}\0");
+        let at = bytes.windows(text_of_index.len()).position(|at| at == text_of_index.as_bytes());
+        bytes[at.expect("the name")] = b'x';
+        lab.write("libs/libf.a", bytes);
+        assert_eq!(fixes(&lab, &ARGS), (set(&["libf.a"]), false), "{name}");
+        assert!(!accepting(&lab, "libs/libf.a").contains(&"bfd"), "{name}");
+        let said = text(&lab.linkaudit(&[&["fix"], &ARGS[..]].concat()).stdout);
+        assert!(said.contains(&format!("libf.a lacks {name}: run ranlib")), "{said}");
+    }
 }
