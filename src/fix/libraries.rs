@@ -1,5 +1,6 @@
 //! Fixes that link a shared library which defines undefined symbols. A fix is verified by resolving
-//! and binding with the library as an additional need. `merged::solve` decides which symbols archives
+//! and binding with the library as an additional need, beside the archives of verified fixes.
+//! `merged::solve` decides which symbols archives
 //! define instead.
 
 use super::prove::Proofs;
@@ -7,9 +8,9 @@ use crate::audit::{Audit, LoadError, LoadsAfterFix};
 use crate::facts::Edits;
 use crate::finding::{Evidence, EvidenceKind, Findings, Fix, FixKind, Proof};
 use crate::format::elf::edit::Relink;
-use crate::id::FileId;
+use crate::id::{FastSet, FileId, NameId};
 use crate::merged::shared::{Choice, ChosenLibrary, Definers, choose, shared_definers};
-use crate::merged::solve::Solution;
+use crate::merged::solve::{Solution, SymbolClosure};
 use crate::order;
 use crate::plan::Plan;
 use crate::text::show;
@@ -39,7 +40,16 @@ pub(super) fn attach(
         if choice.is_empty() {
             continue;
         }
-        let doubts = verify(audit, plan, tree, file, &choice);
+        let mut doubts = verify(audit, plan, tree, file, &choice);
+        let of_archives = solution.map(|solution| exports(audit, solution, proofs));
+        if let (Some(doubts), Some(exports)) = (&mut doubts, of_archives) {
+            let library = &audit.library;
+            let is_defined = |name: &[u8]| library.find(name).is_some_and(|n| exports.contains(&n));
+            doubts.new.retain(|error| {
+                let is_plain = error.kind == "undefined" && error.detail.is_none();
+                !(is_plain && error.file != file && is_defined(&error.name))
+            });
+        }
         for ChosenLibrary { symbols, rivals } in choice.values_mut() {
             let is_better = |symbol: &Vec<u8>| {
                 let proof = || proof(audit, doubts.as_ref(), file, (symbol, rivals));
@@ -122,6 +132,29 @@ fn verify(
     let mut plugins = choice.keys().copied().filter(|library| hosted.contains(library));
     let plugin = plugins.find(|_| !hosted.contains(&file));
     Some(Verified { after, new, plugin })
+}
+
+/// The names that the file exports once it is linked with the archives of its verified fixes: they
+/// are defined for the added libraries too, because these are loaded with the file. Nothing is known
+/// of a file with a version script, which may hide names.
+fn exports(audit: &Audit, solution: &Solution, proofs: &Proofs) -> FastSet<NameId> {
+    let library = &audit.library;
+    let object = audit.corpus.files[solution.file].object();
+    if object.is_none_or(|object| !object.versions.defs.is_empty()) {
+        return FastSet::default();
+    }
+    let of_symbol = solution.by_symbol.iter();
+    let parts =
+        of_symbol.filter(|(symbol, part)| proofs.doubt(solution.file, symbol, part).is_none());
+    let parts: Vec<&SymbolClosure> = parts.map(|(_, part)| &**part).collect();
+    let members = solution.members_of(&parts);
+    let symbols = || members.iter().flat_map(|member| library.symbols(*member));
+    let defined = symbols().filter(|(_, symbol)| symbol.kind.is_definition());
+    let mut out: FastSet<NameId> = defined.map(|(name, _)| name).collect();
+    for (name, _) in symbols().filter(|(_, symbol)| symbol.is_unexported()) {
+        out.remove(&name);
+    }
+    out
 }
 
 fn proof(

@@ -92,3 +92,24 @@ fn an_index_without_the_symbol() {
         assert!(said.contains(&format!("libf.a lacks {name}: run ranlib")), "{said}");
     }
 }
+
+/// A shared library that refers to a name which an added archive defines. The file exports it,
+/// unless a member hides it.
+#[test]
+fn an_archive_defines_names_for_an_added_library() {
+    let lab = Lab::new();
+    code(&lab, "user", &["user: s1 s2"]);
+    code(&lab, "b", &["s1: s2"]);
+    library(&lab);
+    for (visibility, is_verified) in [("", true), (".hidden s2\n", false)] {
+        code(&lab, "a", &["s2:"]);
+        lab.write("more.s", visibility);
+        tool(&lab, "cat a.s more.s | as -o a.o; rm -f libs/*; ar rcs libs/liba.a a.o");
+        tool(&lab, "ld -shared -soname libb.so -o libs/libb.so b.o");
+        let (names, verified) = fixes(&lab, &ARGS);
+        assert_eq!((names, verified), (set(&["liba.a", "libb.so"]), is_verified), "{visibility}");
+        let accepting = accepting(&lab, "libs/liba.a libs/libb.so");
+        let expected = if is_verified { present() } else { 0 };
+        assert_eq!(accepting.len(), expected, "{visibility} {accepting:?}");
+    }
+}
