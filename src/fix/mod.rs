@@ -35,6 +35,7 @@ pub mod propose;
 pub mod prove;
 mod referrers;
 mod renamed_needs;
+mod rivals;
 mod search_path;
 mod search_policy;
 mod sections;

@@ -15,6 +15,7 @@ use super::place::{ListPosition, Listed, find_merged, no_candidate, place};
 use super::prove::{Proofs, prove};
 use super::referrers::MergedReferrers;
 use super::renamed_needs;
+use super::rivals;
 use super::search_path;
 use super::search_policy;
 use super::steps::Work;
@@ -118,11 +119,18 @@ fn of_symbols(
     }
     let linked: Vec<ArchiveId> = fat.into_iter().collect();
     let files: BTreeSet<FileId> = order::set(audit.diagnosis.undefined.iter().map(|u| u.file));
-    let mut solutions: Vec<Arc<Solution>> =
-        files.iter().filter_map(|file| solved.solve(audit, *file, fat)).collect();
-    let wanted = wanted(audit, fat, &solutions);
-    solutions.retain(|solution| !solution.by_symbol.is_empty());
+    let solutions = files.iter().filter_map(|file| solved.solve(audit, *file, fat));
+    let (solutions, mut all): (Vec<Arc<Solution>>, Vec<Arc<Solution>>) =
+        solutions.partition(|solution| !solution.by_symbol.is_empty());
     let proofs = prove(audit, plan, tree, (&solutions, fat));
+    // The parts of a merged archive have no rivals.
+    let (solutions, proofs) = match fat {
+        None => rivals::choose(audit, plan, tree, (solutions, proofs)),
+        Some(_) => (solutions, proofs),
+    };
+    all.extend(solutions.iter().cloned());
+    all.arrange_by_key(|solution| solution.file);
+    let wanted = wanted(audit, fat, &all);
     let shared = match fat {
         None => libraries::attach(audit, plan, tree, (findings, &solutions, &proofs)),
         Some(_) => BTreeSet::new(),

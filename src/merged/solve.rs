@@ -84,7 +84,8 @@ impl Solved {
     pub fn solve(&self, audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> SolveResult {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = known.entry((file, fat));
-        answer.or_insert_with(|| solve(audit, file, fat).map(Arc::new)).clone()
+        let none = FastSet::default();
+        answer.or_insert_with(|| solve(audit, file, fat, &none).map(Arc::new)).clone()
     }
 
     /// The lists of the plan, each with the archives that are merged from it.
@@ -101,8 +102,14 @@ impl Solved {
 /// Finds the candidate archives that define the undefined symbols of `file`, which was linked from
 /// `fat`. If a shared library defines a symbol, no archive is added for it, unless the link needs
 /// archives anyway that define all symbols of this library: with both, the process would have two
-/// copies of its code. A merged archive is different: its missing parts are added anyway.
-fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution> {
+/// copies of its code. A merged archive is different: its missing parts are added anyway. The
+/// archives in `without` are no candidates.
+pub fn solve(
+    audit: &Audit,
+    file: FileId,
+    fat: Option<ArchiveId>,
+    without: &FastSet<ArchiveId>,
+) -> Option<Solution> {
     let library = &audit.library;
     let object = audit.corpus.files[file].object()?;
     let mut candidates: Vec<ArchiveId> =
@@ -111,7 +118,9 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
     let is_there = |path: &Path| audit.corpus.file_at(path).is_some();
     candidates.retain(|archive| {
         let path = &library.entry(*archive).path;
-        !(is_of_tool(path) || is_dynamic && is_runtime(path, &is_there))
+        !(without.contains(archive)
+            || is_of_tool(path)
+            || is_dynamic && is_runtime(path, &is_there))
     });
     candidates.arrange_by_key(|archive| library.entry(*archive).path.as_os_str());
     let of_file = audit.diagnosis.undefined.iter().filter(|undefined| undefined.file == file);

@@ -113,3 +113,34 @@ fn an_archive_defines_names_for_an_added_library() {
         assert_eq!(accepting.len(), expected, "{visibility} {accepting:?}");
     }
 }
+
+/// The smallest archive is tried first. If it does not link, a rival is used.
+#[test]
+fn rivals_of_an_archive_that_does_not_link() {
+    let lab = Lab::new();
+    code(&lab, "user", &["user: f", "twice:"]);
+    code(&lab, "good", &["f: more", "more:", "much:", "much_more:"]);
+    code(&lab, "open", &["f: gone"]);
+    code(&lab, "twice", &["f:", "twice:"]);
+    lab.write("absolute.s", ".globl f\nf: movl $q, %eax\n.data\nq: .long 0\n");
+    tool(&lab, "as -o absolute.o absolute.s");
+    code(&lab, "plain", &["f:"]);
+    // The size of an archive is its number of members.
+    code(&lab, "other", &["other:"]);
+    library(&lab);
+    for (bad, letters) in [("open", "rcs"), ("twice", "rcs"), ("absolute", "rcs"), ("plain", "rcS")]
+    {
+        tool(
+            &lab,
+            &format!(
+                "rm -f libs/*; ar {letters} libs/libf.a {bad}.o; ar rcs libs/libf_pic.a good.o other.o"
+            ),
+        );
+        assert_eq!(fixes(&lab, &ARGS), (set(&["libf_pic.a"]), true), "{bad}");
+        assert!(!accepting(&lab, "libs/libf.a").contains(&"bfd"), "{bad}");
+        assert_eq!(accepting(&lab, "libs/libf_pic.a").len(), present(), "{bad}");
+        // Without a rival, the archive stays.
+        tool(&lab, "rm libs/libf_pic.a");
+        assert_eq!(fixes(&lab, &ARGS), (set(&["libf.a"]), false), "{bad}");
+    }
+}

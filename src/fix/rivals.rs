@@ -1,0 +1,122 @@
+//! Chooses between archives that define the same symbols: `merged::solve` takes the smallest one. If
+//! its fix is not verified, the others are tried in turn. `propose` calls this module.
+
+use super::prove::{Proofs, prove};
+use crate::audit::Audit;
+use crate::id::{ArchiveId, FastMap, FastSet, FileId};
+use crate::merged::solve::{Solution, SymbolClosure, solve};
+use crate::plan::Plan;
+use crate::tree::Tree;
+use std::sync::Arc;
+
+/// Maximum number of times that archives are replaced by their rivals. Each time takes as long as
+/// the search for the first solutions.
+const MOST_TRIES: usize = 4;
+
+/// The solutions with their results. For each library, it is the solution with the most verified
+/// symbols, and the first among equals.
+pub(super) fn choose(
+    audit: &mut Audit,
+    plan: &Plan,
+    tree: &dyn Tree,
+    (first, proofs): (Vec<Arc<Solution>>, Proofs),
+) -> (Vec<Arc<Solution>>, Proofs) {
+    let verified = |solutions: &[Arc<Solution>], proofs: &Proofs| -> usize {
+        solutions.iter().map(|solution| count(solution, proofs)).sum()
+    };
+    let mut better: FastMap<FileId, (usize, Arc<Solution>)> = FastMap::default();
+    let mut without: FastMap<FileId, FastSet<ArchiveId>> = FastMap::default();
+    let mut tried = next(audit, (&first, &proofs), &mut without);
+    for _ in 0..MOST_TRIES {
+        if tried.is_empty() {
+            break;
+        }
+        let proofs_now = prove(audit, plan, tree, (&tried, None));
+        for solution in &tried {
+            let found = count(solution, &proofs_now);
+            let known = first.iter().find(|known| known.file == solution.file);
+            let known = known.filter(|known| known.by_symbol.len() <= solution.by_symbol.len());
+            let Some(known) = known else { continue };
+            let most = better.get(&solution.file).map(|(most, _)| *most);
+            if found > most.unwrap_or_else(|| count(known, &proofs)) {
+                better.insert(solution.file, (found, Arc::clone(solution)));
+            }
+        }
+        tried = next(audit, (&tried, &proofs_now), &mut without);
+    }
+    if better.is_empty() {
+        return (first, proofs);
+    }
+    let best = |solution: &Arc<Solution>| {
+        Arc::clone(better.get(&solution.file).map_or(solution, |(_, better)| better))
+    };
+    let mixed: Vec<Arc<Solution>> = first.iter().map(best).collect();
+    let mixed_proofs = prove(audit, plan, tree, (&mixed, None));
+    // A fix that was verified alone may fail together with those of other libraries.
+    if verified(&mixed, &mixed_proofs) > verified(&first, &proofs) {
+        (mixed, mixed_proofs)
+    } else {
+        (first, proofs)
+    }
+}
+
+/// True if the fix `part` for `symbol` is verified.
+fn is_verified(solution: &Solution, symbol: &[u8], part: &SymbolClosure, proofs: &Proofs) -> bool {
+    part.opaque.is_none()
+        && proofs.closes(solution.file, part)
+        && proofs.doubt(solution.file, symbol, part).is_none()
+}
+
+/// Number of symbols with a verified fix.
+fn count(solution: &Solution, proofs: &Proofs) -> usize {
+    let parts = solution.by_symbol.iter();
+    parts.filter(|(symbol, part)| is_verified(solution, symbol, part, proofs)).count()
+}
+
+/// The solutions for the libraries that have a fix which is not verified, without the archives of
+/// these fixes that have rivals. `without` gets these archives.
+fn next(
+    audit: &Audit,
+    (solutions, proofs): (&[Arc<Solution>], &Proofs),
+    without: &mut FastMap<FileId, FastSet<ArchiveId>>,
+) -> Vec<Arc<Solution>> {
+    let mut out = Vec::new();
+    for solution in solutions {
+        let without = without.entry(solution.file).or_default();
+        let doubtful = refused(audit, (solution, proofs), without);
+        if !doubtful.is_empty() {
+            without.extend(doubtful);
+            out.extend(solve(audit, solution.file, None, without).map(Arc::new));
+        }
+    }
+    out.retain(|solution| !solution.by_symbol.is_empty());
+    out
+}
+
+/// The archives that define symbols for fixes which are not verified, if another archive defines the
+/// same symbol. If there are none, the archives on which such fixes depend and that have a rival.
+fn refused(
+    audit: &Audit,
+    (solution, proofs): (&Solution, &Proofs),
+    without: &FastSet<ArchiveId>,
+) -> FastSet<ArchiveId> {
+    let library = &audit.library;
+    let has_rival = |symbol: &[u8], archive: ArchiveId| {
+        let found = library.find(symbol).into_iter().flat_map(|name| library.definitions(name));
+        let mut others = found.map(|definition| library.archive_of(definition.member));
+        others.any(|other| other != archive && !without.contains(&other))
+    };
+    let (mut first, mut inner) = (FastSet::default(), FastSet::default());
+    for (symbol, part) in &solution.by_symbol {
+        if is_verified(solution, symbol, part, proofs) {
+            continue;
+        }
+        first.extend(part.provider.filter(|archive| has_rival(symbol, *archive)));
+        inner.extend(part.archives.iter().copied());
+    }
+    if first.is_empty() {
+        let ties = solution.coverage.ties.iter().map(|tie| tie.taken);
+        first.extend(ties.filter(|archive| inner.contains(archive)));
+    }
+    first
+}
