@@ -348,7 +348,7 @@ impl ScriptSearch<'_> {
                 ScriptInput::SearchDir(_) => {
                     out.dirs.extend(search_dir(input).filter(|_| !is_gnu));
                 }
-                ScriptInput::Include(_) => {}
+                ScriptInput::Include(_) | ScriptInput::Comma => {}
                 ScriptInput::Command(command) => {
                     if !self.is_link() {
                         continue;
@@ -458,8 +458,14 @@ impl ScriptSearch<'_> {
         )
     }
 
-    /// Fails if the linker does not know a command of the script at `path`.
+    /// Fails if the linker does not know a command of the script at `path`. lld and mold look for a
+    /// file with the name `,` in INPUT and GROUP.
     fn check_keywords(self, path: &Path, script: &[ScriptInput]) -> Result<()> {
+        if let SearchRules::Link(linker @ (Linker::Lld | Linker::Mold)) = self.rules
+            && script.contains(&ScriptInput::Comma)
+        {
+            bail!("{}: {} accepts no comma between files", show_path(path), linker.name());
+        }
         if self.rules != SearchRules::Link(Linker::Mold) {
             return Ok(());
         }

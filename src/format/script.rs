@@ -22,6 +22,9 @@ pub enum ScriptInput {
     Named(ScriptName),
     /// A name in AS_NEEDED in a list, like a library after `--as-needed`.
     AsNeeded(ScriptName),
+    /// A comma in a list. Only GNU ld accepts it. If no white space precedes the comma, it is part of
+    /// a name without quotes, which then follows.
+    Comma,
     /// `GROUP(`: linkers search the archives up to [`Self::EndGroup`] repeatedly.
     StartGroup,
     /// The end of the list of GROUP.
@@ -145,6 +148,10 @@ impl<'t> Token<'t> {
         }
     }
 
+    fn is_name(&self) -> bool {
+        matches!(self, Self::Word(_) | Self::Quoted(_))
+    }
+
     /// True if a statement may follow the token.
     fn ends_statement(&self) -> bool {
         matches!(self, Self::End | Self::Close | Self::Brace(_))
@@ -217,6 +224,7 @@ fn parse(text: &[u8]) -> Option<(Vec<ScriptInput>, bool)> {
             }
             Token::Word(word) => {
                 let word = *word;
+                out.extend(word.contains(&b',').then_some(ScriptInput::Comma));
                 if list.is_some() && word != b"AS_NEEDED" {
                     let name = match word.strip_prefix(b"-l") {
                         Some(name) => ScriptName::Library(name.to_vec()),
@@ -237,6 +245,14 @@ fn parse(text: &[u8]) -> Option<(Vec<ScriptInput>, bool)> {
                     out.push(named(ScriptName::File(name.to_vec()), as_needed.is_some()));
                 }
                 before = None;
+            }
+            Token::Comma if list.is_some() => {
+                let last = at.checked_sub(1).and_then(|at| tokens.get(at));
+                let is_after = last.is_some_and(|last| last.is_name() || *last == Token::Close);
+                if !is_after || !rest.first().is_some_and(Token::is_name) {
+                    return None;
+                }
+                out.push(ScriptInput::Comma);
             }
             Token::Comma | Token::End => {}
         }
@@ -304,10 +320,10 @@ fn joined(tokens: &[Token<'_>]) -> Vec<u8> {
 }
 
 /// Words, punctuation and quoted names. `None` if a comment or a quote has no end, or if a NUL is
-/// outside of both.
+/// outside of both. In INPUT and GROUP, a comma ends no word (`INPUTLIST` in `ld/ldlex.l`).
 fn tokens(text: &[u8]) -> Option<Vec<Token<'_>>> {
     let mut out = Vec::new();
-    let mut at = 0;
+    let (mut at, mut depth, mut list) = (0, 0_usize, None);
     while let Some(byte) = text.get(at) {
         let rest = &text[at..];
         let len = match byte {
@@ -321,10 +337,15 @@ fn tokens(text: &[u8]) -> Option<Vec<Token<'_>>> {
                 len + 2
             }
             b'(' => {
+                depth += 1;
+                let is_list = matches!(out.last(), Some(Token::Word(b"INPUT" | b"GROUP")));
+                list = list.or(is_list.then_some(depth));
                 out.push(Token::Open);
                 1
             }
             b')' => {
+                list = list.filter(|start| *start != depth);
+                depth = depth.saturating_sub(1);
                 out.push(Token::Close);
                 1
             }
@@ -339,7 +360,11 @@ fn tokens(text: &[u8]) -> Option<Vec<Token<'_>>> {
             byte if byte.is_ascii_whitespace() => 1,
             0 => return None,
             _ => {
-                let end = |b: &u8| b.is_ascii_whitespace() || b"(),;{}\"\0".contains(b);
+                let end = |b: &u8| {
+                    b.is_ascii_whitespace()
+                        || b"();{}\"\0".contains(b)
+                        || *b == b',' && list.is_none()
+                };
                 let len = rest.iter().position(end).unwrap_or(rest.len());
                 out.push(Token::Word(&rest[..len]));
                 len
@@ -361,7 +386,7 @@ mod tests {
     #[test]
     fn what_libraries_are() {
         let text = b"/* GNU ld script */\nOUTPUT_FORMAT(elf64-x86-64)\n\
-            GROUP ( /lib/libc.so.6 libc_nonshared.a, \"a b.a\" AS_NEEDED ( -lfoo ld.so ) )\n\
+            GROUP ( /lib/libc.so.6 libc_nonshared.a \"a b.a\" AS_NEEDED ( -lfoo ld.so ) )\n\
             INPUT(x.a)";
         let found = inputs(text).expect("a script");
         let foo = ScriptInput::AsNeeded(ScriptName::Library(b"foo".to_vec()));
@@ -370,6 +395,18 @@ mod tests {
         assert_eq!(found[0], ScriptInput::StartGroup);
         assert_eq!(found[1..4], names);
         assert_eq!(found[4..], [foo, loader, ScriptInput::EndGroup, file("x.a")]);
+    }
+
+    #[test]
+    fn commas_in_lists() {
+        let found = inputs(b"INPUT(a.a , b,c.a)\nx = MAX(1,2);").expect("a script");
+        let (comma, max) = (ScriptInput::Comma, ScriptCommand::Assign(b"x=MAX(1,2)".to_vec()));
+        let expected =
+            [file("a.a"), comma.clone(), comma, file("b,c.a"), ScriptInput::Command(max)];
+        assert_eq!(found, expected);
+        for text in ["INPUT(, a.a)", "INPUT(a.a ,)", "GROUP(a.a , , b.a)"] {
+            assert_eq!(inputs(text.as_bytes()), None, "{text}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::kit::{ar, run};
 use super::libraries::{check, code};
-use crate::support::{Lab, clean, linkaudit};
+use crate::support::{Lab, clean, has, linkaudit};
 
 fn lab() -> Lab {
     let lab = Lab::new();
@@ -267,4 +267,40 @@ fn functions_in_expressions_are_not_symbols() {
             ("gnu", "m.o --defsym=y=SEGMENT_START(\"text-segment\",absent)", &["absent"]),
         ],
     );
+}
+
+/// Only GNU ld accepts commas in a list, and a comma that follows a name without white space is part
+/// of the name.
+#[test]
+fn commas_between_files() {
+    let lab = lab();
+    code(&lab, "two.o", "_start", "good ext");
+    code(&lab, "nosuch.o", "nosuch", "");
+    for list in [
+        "libgood.a, libext.a nosuch.o",
+        "libgood.a,libext.a nosuch.o",
+        "libgood.a , libext.a nosuch.o",
+        "libgood.a ,libext.a , nosuch.o",
+        "\"libgood.a\",\"libext.a\" nosuch.o",
+        "AS_NEEDED(libgood.a), libext.a nosuch.o",
+        "libgood.a libext.a nosuch.o ,",
+        "libgood.a , , libext.a nosuch.o",
+        "libgood.a libext.a nosuch.o",
+    ] {
+        for command in ["INPUT", "GROUP"] {
+            lab.write("list.ld", format!("{command}({list})\n"));
+            for (program, linker) in [("ld.lld-19", "lld"), ("ld", "gnu"), ("mold", "mold")] {
+                if !has(program) {
+                    continue;
+                }
+                let mut link = clean(program);
+                link.current_dir(lab.root()).args(["two.o", "list.ld", "-o", "/dev/null"]);
+                let theirs = link.output().expect("a linker runs").status.success();
+                let ours = lab.linkaudit(&["archive", "--linker", linker, "two.o", "list.ld"]);
+                let status = ours.status.code();
+                assert_eq!(status == Some(0), theirs, "{linker} {command}({list}): {ours:?}");
+                assert!(theirs || status == Some(2), "{linker} {command}({list}): {status:?}");
+            }
+        }
+    }
 }
