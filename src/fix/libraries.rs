@@ -1,7 +1,6 @@
 //! Fixes that link a shared library which defines undefined symbols. A fix is verified by resolving
 //! and binding with the library as an additional need, beside the archives of verified fixes.
-//! `merged::solve` decides which symbols archives
-//! define instead.
+//! `merged::solve` decides which symbols archives define instead.
 
 use super::prove::Proofs;
 use crate::audit::{Audit, LoadError, LoadsAfterFix};
