@@ -70,9 +70,9 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// Searches the prefix of every object with a missing library. A prefix is listed only for
-    /// names that the walks may have seen there. It is listed again only for new names without
-    /// `.so`.
+    /// Searches the prefix of every object with a missing library. If the walks covered a prefix,
+    /// it is listed only for names that they may have seen there. It is listed a second time only
+    /// for new names without `.so`, because a listing keeps all names with `.so`.
     pub(super) fn search(
         &mut self,
         tree: &dyn Tree,

@@ -124,6 +124,7 @@ pub(super) fn refuse(shared: &SharedOptions, command: &str) -> Result<()> {
 pub(super) fn say_stale(report: &Report, known: &BaselineUse<'_>) {
     let name = &known.baseline.name;
     for stale in &report.stale {
-        message::warning(&format!("{name}:{}: stale line: {}", stale.line, stale.words()));
+        let words = report.stale_words(stale);
+        message::warning(&format!("{name}:{}: stale line: {words}", stale.line));
     }
 }

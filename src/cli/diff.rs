@@ -104,6 +104,7 @@ pub(super) fn diff(shared: &SharedOptions, options: &DiffOptions) -> Result<Exit
     let fails_on_gone = shared.fail_on_gone;
     let shared = &SharedOptions { fail_on_gone: false, ..shared.clone() };
     baseline::refuse(shared, "diff")?;
+    refuse_lists(shared)?;
     let sinks = sinks(shared, "diff", DIFF_OUTPUTS)?;
     let color = plan::colored(shared, io::stderr().is_terminal());
     let policy = policy::of_run(shared, color)?;
@@ -156,6 +157,20 @@ pub(super) fn diff(shared: &SharedOptions, options: &DiffOptions) -> Result<Exit
     Ok(status)
 }
 
+/// Refuses options that name files to audit: OLD and NEW do.
+fn refuse_lists(shared: &SharedOptions) -> Result<()> {
+    if !shared.staged.is_empty() {
+        bail!("`diff` has no --staged\nhelp: if OLD and NEW are staging directories, use --stages");
+    }
+    let lists = [("--files-from", &shared.files_from), ("--nix-closure", &shared.nix_closure)];
+    match lists.into_iter().find(|(_, list)| list.is_some()) {
+        Some((option, _)) => bail!(
+            "`diff` has no {option}\nhelp: compare two reports: linkaudit {option} FILE --facts --format json"
+        ),
+        None => Ok(()),
+    }
+}
+
 /// The JSON report at `path`. If `path` is a prefix, the report of an audit.
 pub(super) fn report_of(shared: &SharedOptions, path: &Path) -> Result<Report> {
     if let Some(report) = read(path)? {
@@ -175,7 +190,10 @@ fn audit(shared: &SharedOptions, path: &Path, staged: bool) -> Result<SideSource
     // Compare the exports of programs too: plugins use them.
     prepared.plan.definitions = true;
     output_conflicts::check(&prepared.plan, &*prepared.tree, &own, &[])?;
-    prepared.refuse_other_files(&own, &paths)?;
+    prepared.refuse_other_files(&own, &paths).map_err(|error| match error.to_string() {
+        text if text.contains("\nhelp: ") => error,
+        text => anyhow::anyhow!("{text}\nhelp: name a directory or a JSON report"),
+    })?;
     if let [path] = &prepared.plan.paths[..]
         && !staged
     {

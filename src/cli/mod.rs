@@ -250,7 +250,8 @@ pub struct HookOptions {
     /// Write the files below DIR. If a file already exists and differs, show the difference and stop
     #[arg(long, value_name = "DIR", requires = "system")]
     pub install: Option<PathBuf>,
-    /// Remove the files that --install wrote below DIR. If one was changed since, stop
+    /// Remove the files that --install wrote below DIR. If a file has changed since, show the difference
+    /// and remove nothing
     #[arg(long, requires = "install")]
     pub uninstall: bool,
 }
@@ -457,7 +458,8 @@ pub struct SharedOptions {
     /// The number of threads
     #[arg(short = 'j', long = "jobs", global = true, value_name = "N", value_parser = jobs, help_heading = sections::RUN)]
     pub jobs: Option<NonZeroUsize>,
-    /// Show less: in `check`, only one line for each cause that is an error, and the totals
+    /// Show less: only the totals; `check` and `diff` also list the causes that fail the run or make it
+    /// incomplete
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = sections::OUTPUT)]
     pub quiet: bool,
     /// Show everything

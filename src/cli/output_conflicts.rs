@@ -14,7 +14,8 @@ use crate::emit::EMITTERS;
 use crate::id::FastMap;
 use crate::plan::Plan;
 use crate::text::show_path;
-use crate::tree::{DirEntryKind, DiskTree, EntryType, Stat, Tree};
+use crate::tree::walk::describe;
+use crate::tree::{DirEntryKind, DiskTree, EntryType, Errno, Stat, Tree};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 
@@ -49,6 +50,7 @@ pub(super) fn check(
 ) -> Result<()> {
     let typed: Vec<&Path> = shared.written(more).collect();
     typed.iter().try_for_each(|path| no_lost_link(path))?;
+    typed.iter().try_for_each(|path| in_directory(path))?;
     let targets = targets(shared, &typed);
     if targets.is_empty() {
         return Ok(());
@@ -106,6 +108,18 @@ pub(super) fn apart_from<'p>(
         }
     }
     Ok(())
+}
+
+/// Refuses an output without a directory before the audit, because writing it would fail at the
+/// end.
+fn in_directory(path: &Path) -> Result<()> {
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+    let why = match dir.map(|dir| DiskTree::new().look(dir)) {
+        None | Some(Ok((EntryType::Directory, _))) => return Ok(()),
+        Some(Ok(_)) => describe(Errno::NOTDIR),
+        Some(Err(errno)) => describe(errno),
+    };
+    bail!("cannot write {}: {why}", show_path(path))
 }
 
 /// Refuses a dangling link before the audit, because writing to it would fail at the end.

@@ -14,7 +14,7 @@ use crate::policy::Day;
 use crate::report::{NamedFormat, Paths, Style};
 use crate::rules;
 use crate::text::{did_you_mean, nearest};
-use crate::tree::{EntryType, Tree, leads_to_process, without_dots};
+use crate::tree::{EntryType, Errno, Tree, leads_to_process, without_dots};
 use crate::wants::Wants;
 use anyhow::{Context as _, Result, bail};
 use clap::CommandFactory as _;
@@ -218,8 +218,12 @@ fn existing(
     match tree.kind(&named) {
         Err(errno) => {
             let reason = crate::tree::walk::describe(errno);
-            let help = if shared.has_command { String::new() } else { command_meant(typed) };
-            bail!("{shown}: {reason}{help}");
+            let is_absent = errno == Errno::NOENT && !tree.is_link(&named);
+            let may_be_command = is_absent && !shared.has_command;
+            let help = if may_be_command { command_meant(typed) } else { String::new() };
+            let inside = shared.root.as_deref().map(crate::text::show_path);
+            let inside = inside.map(|root| format!(" in --root {root}")).unwrap_or_default();
+            bail!("{shown}: {reason}{inside}{help}");
         }
         Ok(EntryType::File) if leads_to_process(&here.join(typed)) => bail!(
             "{shown}: leads to another file in each process\nhelp: name the file by its own path"
@@ -516,6 +520,11 @@ fn columns() -> Option<usize> {
 fn read_list(option: &str, file: &Path, null: bool) -> Result<Vec<PathBuf>> {
     let bytes = read_bytes(option, file)?;
     let end = if null { 0 } else { b'\n' };
+    if !null && bytes.contains(&0) {
+        let help =
+            if option == "--files-from" { "\nhelp: if NUL ends the paths, add -0" } else { "" };
+        bail!("{}: contains NUL bytes{help}", shown(option, file));
+    }
     let mut paths = Vec::new();
     for (number, path) in (1..).zip(bytes.split(|b| *b == end)) {
         if path.len() > LONGEST {

@@ -117,7 +117,8 @@ fn merged(shared: &SharedOptions, more: &[OsString], color: bool, after: &str) -
 }
 
 /// The name of a policy below the current directory, relative to it and without `./`. The name is
-/// part of fingerprints, so it must not depend on how the path was typed. All other names stay.
+/// part of fingerprints, so it must not depend on how the path was typed. Names of built-in
+/// policies, and of files elsewhere, stay as typed.
 fn plain_name(name: &OsStr) -> OsString {
     let is_file = |path: &&Path| {
         let text = path.to_str().unwrap_or_default();

@@ -12,6 +12,7 @@ use crate::plan::Plan;
 use crate::report::model::{AuditFacts, Parts, Report, StreamedFacts};
 use crate::report::{self, count};
 use crate::rules::{self, RuleInput};
+use crate::text::show_path;
 use crate::tree::Tree;
 use crate::triage::{Rewrite, RunScope, Sonames, TriageInput, sort_findings};
 use crate::views::Subject;
@@ -125,7 +126,11 @@ impl AuditRun {
         let totals = &self.report.totals;
         if shared.require_elf && self.has_nothing_to_audit() && totals.foreign.is_empty() {
             let entries = count(totals.entries, "entry", "entries");
-            bail!("nothing to audit: 0 ELF files and archives in {entries}");
+            let unread = self.report.inputs().next();
+            let unread =
+                unread.map(|one| format!("; {}: {}", show_path(&one.full_path()), one.message));
+            let unread = unread.unwrap_or_default();
+            bail!("nothing to audit: 0 ELF files and archives in {entries}{unread}");
         }
         Ok(())
     }

@@ -30,7 +30,7 @@ const HIDDEN: &[(&str, &[&str])] = &[
     ("archive", &[BASELINE, FACTS, RELATIVE_TO]),
     ("gpu", &[BASELINE, FACTS, RELATIVE_TO, LIB_PATH]),
     ("fix", &[BASELINE, FACTS]),
-    ("diff", &[BASELINE, FACTS]),
+    ("diff", &[BASELINE, FACTS, "staged", "replaces", "files_from", "null", "nix_closure"]),
     ("policy", &[INPUT, LOADER, FINDINGS, BASELINE, OUTPUT, RUN]),
     ("demo", &[INPUT, LOADER, FINDINGS, BASELINE, OUTPUT, RUN]),
     ("explain", &[INPUT, LOADER, FINDINGS, BASELINE, OUTPUT, RUN]),

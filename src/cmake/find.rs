@@ -1,4 +1,4 @@
-//! `find_package` and `find_dependency` inside of a package.
+//! Evaluates the `find_package` and `find_dependency` calls of a package.
 
 use super::eval::{Eval, Flow};
 use super::value::{ArgumentWord, Truth, constant, known};

@@ -54,8 +54,8 @@ pub struct ArchiveSet {
     parts: Vec<DefinitionShard>,
     /// Members with a definition, sorted by their [`ArchiveSet::definitions_key`].
     alike: OnceLock<Vec<(u64, MemberId)>>,
-    /// The names that members without a strong definition define. The key is the hash of a name,
-    /// the value is the number of its definitions in all archives.
+    /// The names of members that have only weak definitions. The key is the hash of a name, the
+    /// value is the number of its definitions in all archives.
     weak: OnceLock<FastMap<u64, usize>>,
 }
 

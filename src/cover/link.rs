@@ -63,7 +63,7 @@ impl LinkInput {
 /// `--defsym NAME=EXPRESSION`, or an assignment of a linker script.
 #[derive(Clone, Debug)]
 pub struct DefsymOption {
-    /// The name.
+    /// The symbol that the option defines.
     pub name: Box<[u8]>,
     /// The symbols in the expression.
     pub refers: Vec<Box<[u8]>>,

@@ -54,13 +54,30 @@ fn rest(difference: &Difference, style: Style, out: &mut dyn Write) -> io::Resul
         }
         more(added.len(), most, out)?;
     }
-    writeln!(out, "\n{}", counts(difference))
+    writeln!(out)?;
+    totals(difference, style, out)
+}
+
+/// Writes the counts, wrapped.
+fn totals(difference: &Difference, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    for text in counts(difference).lines() {
+        let mut indent = 0;
+        for line in wrap(text, style.columns(), 0, 4) {
+            writeln!(out, "{:indent$}{line}", "")?;
+            indent = 4;
+        }
+    }
+    Ok(())
 }
 
 /// Writes the new findings as a table, then the counts.
 pub fn table(difference: &Difference, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
     new_findings(difference, how, out)?;
-    if how.style.quiet { Ok(()) } else { writeln!(out, "\n{}", counts(difference)) }
+    if how.style.quiet {
+        return Ok(());
+    }
+    writeln!(out)?;
+    totals(difference, how.style, out)
 }
 
 /// Writes the new findings as a page, with the names of both sides and the counts.

@@ -162,7 +162,7 @@ pub enum Need {
     Tables(FileId),
     /// The relocations of a file.
     Relocations(FileId),
-    /// The members of an archive, or the symbols of a relocatable object as its only member.
+    /// The members of an archive. A relocatable object counts as an archive with one member.
     Members(FileId),
 }
 

@@ -6,7 +6,7 @@ use crate::finding::Findings;
 use crate::finding::{Fix, FixKind, Proof};
 use crate::order::Arrange as _;
 use crate::plan::Plan;
-use crate::policy::ProviderEntry;
+use crate::policy::{ProviderEntry, source_in_words};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(super) fn attach(plan: &Plan, findings: &mut Findings) {
 
 fn suggestion(provider: &ProviderEntry, symbol: &[u8]) -> Option<Fix> {
     let archive = provider.archive_of(symbol)?;
-    let source = &provider.origin.source;
+    let source = source_in_words(&provider.origin.source);
     Some(Fix {
         intent: if provider.list.is_some() { FixKind::AddToList } else { FixKind::LinkArchive },
         list: provider.list.as_ref().map(|list| Arc::from(Path::new(list))),
@@ -35,6 +35,6 @@ fn suggestion(provider: &ProviderEntry, symbol: &[u8]) -> Option<Fix> {
         entry: Some(archive.into_bytes()),
         from: None,
         file: None,
-        proof: Proof::Unknown(format!("no candidate archive; named by {source}").into()),
+        proof: Proof::Unknown(format!("no candidate archive; {source} names it").into()),
     })
 }

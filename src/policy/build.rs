@@ -107,8 +107,8 @@ impl PolicyBuilder<'_> {
             Entry::Vacant(place) => drop(place.insert(span.start)),
             Entry::Occupied(place) => {
                 let line = self.source.line(*place.get());
-                let right = format!("line {line} has the first one");
-                self.check.wrong(span, format!("{what} is a duplicate"), right);
+                let right = format!("remove it: line {line} lists it first");
+                self.check.wrong(span, format!("{what} is listed twice"), right);
             }
         }
     }

@@ -171,18 +171,15 @@ impl PolicyLoader<'_> {
         let mut names: Vec<&str> = BUILT_IN.iter().map(|policy| policy.name).collect();
         let platforms = wheel::built_in_names();
         names.extend(platforms.iter().map(String::as_str));
-        if error.kind() == io::ErrorKind::NotFound && !name.contains(['/', '.']) {
+        if error.kind() == io::ErrorKind::NotFound
+            && !name.contains('/')
+            && let Some(right) = meant(name, &names)
+        {
             let wrong = format!("`{shown}` is neither a built-in policy nor a file");
-            let right = if let Some(near) = crate::text::nearest(name, names.iter().copied()) {
-                format!("did you mean `{near}`?")
-            } else {
-                let named = names[..BUILT_IN.len()].join(", ");
-                format!("built in are {named} and the platforms manylinux_* and musllinux_*")
-            };
             return self.wrong(place, wrong, right);
         }
-        let wrong = format!("the policy {shown} cannot be read: {}", plain(error));
-        self.wrong(place, wrong, "name a file that can be read, or a built-in policy");
+        let wrong = format!("cannot read policy {shown}: {}", plain(error));
+        self.wrong(place, wrong, "name an existing file, or a built-in policy");
     }
 
     /// Merges a policy after the policies that it extends.
@@ -260,6 +257,25 @@ fn is_policy(text: &str, is_json: bool) -> bool {
 fn plain(error: &io::Error) -> String {
     let text = show(error.to_string().as_bytes());
     text.split(" (os error").next().unwrap_or(&text).to_lowercase()
+}
+
+/// The built-in policies that a name may mean; `names` are all of them. `None` for the name of a
+/// file.
+fn meant(name: &str, names: &[&str]) -> Option<String> {
+    // The nearest release of a platform is another platform: the reader chooses.
+    let family = ["manylinux_", "musllinux_"].into_iter().find(|family| name.starts_with(family));
+    if let Some(family) = family {
+        let all: Vec<&str> = names.iter().copied().filter(|own| own.starts_with(family)).collect();
+        return Some(format!("use one of {}", all.join(", ")));
+    }
+    match crate::text::nearest(name, names.iter().copied()) {
+        Some(near) => Some(format!("did you mean `{near}`?")),
+        None if name.contains('.') => None,
+        None => {
+            let named = names[..BUILT_IN.len()].join(", ");
+            Some(format!("built in are {named} and the platforms manylinux_* and musllinux_*"))
+        }
+    }
 }
 
 #[cfg(test)]

@@ -67,6 +67,14 @@ impl std::fmt::Display for Origin {
     }
 }
 
+/// [`Origin::source`] inside of a sentence.
+pub fn source_in_words(source: &str) -> String {
+    match source.strip_prefix(BUILT_IN_ORIGIN) {
+        Some(name) => format!("the built-in policy `{name}`"),
+        None => source.to_owned(),
+    }
+}
+
 /// A calendar day; days compare chronologically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Day {

@@ -287,7 +287,7 @@ impl<'a> DocumentCheck<'a> {
     ) -> Option<PolicyNode> {
         let text = value.get_ref().as_str()?;
         if let Err(fault) = word.check(text, self.catalogue) {
-            self.wrong(&value.span(), format!("`{key}` {}", fault.wrong), fault.right);
+            self.wrong(&value.span(), fault.about(&format!("`{key}`")), fault.right);
             return None;
         }
         Some(PolicyNode { span: value.span(), value: PolicyValue::Text(text.to_owned()) })
@@ -305,7 +305,8 @@ impl<'a> DocumentCheck<'a> {
         for (typed, value) in in_order(table) {
             let text: &str = typed.get_ref();
             let fine = name.check(text, self.catalogue).map_err(|fault| {
-                self.wrong(&typed.span(), format!("a key of `{key}` {}", fault.wrong), fault.right);
+                let wrong = fault.about(&format!("a key of `{key}`"));
+                self.wrong(&typed.span(), wrong, fault.right);
             });
             let node = match value.get_ref() {
                 DeValue::String(_) => self.text(text, word, value),

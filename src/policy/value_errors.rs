@@ -6,14 +6,32 @@ use crate::text::{is_demangled, nearest, show};
 
 /// An error in a value, with its correction.
 pub(super) struct ValueError {
-    /// The error, as a sentence without its subject, which is the key.
-    pub(super) wrong: String,
+    /// The value that is the subject of the sentence. `None` if the key is.
+    value: Option<String>,
+    /// The error, as a sentence without its subject.
+    wrong: String,
     /// The correction.
     pub(super) right: String,
 }
 
 fn fault<T>(wrong: impl Into<String>, right: impl Into<String>) -> Result<T, ValueError> {
-    Err(ValueError { wrong: wrong.into(), right: right.into() })
+    Err(ValueError { value: None, wrong: wrong.into(), right: right.into() })
+}
+
+/// An error whose subject is `value`.
+fn fault_of(value: &str, wrong: impl Into<String>, right: impl Into<String>) -> ValueError {
+    let value = Some(show(value.as_bytes()));
+    ValueError { value, wrong: wrong.into(), right: right.into() }
+}
+
+impl ValueError {
+    /// The error, as a sentence about `key`.
+    pub(super) fn about(&self, key: &str) -> String {
+        match &self.value {
+            Some(value) => format!("`{value}` in {key} {}", self.wrong),
+            None => format!("{key} {}", self.wrong),
+        }
+    }
 }
 
 /// A correction for an unknown text: `did you mean …?`, else the known texts. Only rules and
@@ -65,15 +83,10 @@ pub(super) fn reason(text: &str) -> Result<(), ValueError> {
     Ok(())
 }
 
-/// Checks a pattern; `made` is the result of parsing it.
-fn glob(made: Result<Pattern, String>) -> Result<(), ValueError> {
-    match made {
-        Ok(_) => Ok(()),
-        Err(error) => fault(
-            format!("is not a pattern: {error}"),
-            r"write `\` before a literal `[`, `]`, `{`, `}` or `\`",
-        ),
-    }
+/// Checks the pattern `text`; `made` is the result of parsing it.
+fn glob(text: &str, made: Result<Pattern, String>) -> Result<(), ValueError> {
+    let right = r"write `\` before a literal `[`, `]`, `{`, `}` or `\`";
+    made.map(drop).map_err(|error| fault_of(text, format!("is not a pattern: {error}"), right))
 }
 
 pub(super) fn any_path(text: &str) -> Result<(), ValueError> {
@@ -92,7 +105,7 @@ pub(super) fn any_path(text: &str) -> Result<(), ValueError> {
     if parts().any(str::is_empty) {
         return fault("cannot match: it contains `//`", "write one `/`");
     }
-    glob(Pattern::path(text))
+    glob(text, Pattern::path(text))
 }
 
 pub(super) fn path(text: &str) -> Result<(), ValueError> {
@@ -137,7 +150,7 @@ pub(super) fn no_space(text: &str, what: &str) -> Result<(), ValueError> {
 
 pub(super) fn name(text: &str) -> Result<(), ValueError> {
     no_space(text, "a name")?;
-    glob(Pattern::name(text))
+    glob(text, Pattern::name(text))
 }
 
 /// The correction for a name that is not a raw symbol.
@@ -169,7 +182,7 @@ pub(super) fn symbols(text: &str) -> Result<(), ValueError> {
 
 pub(super) fn line(text: &str) -> Result<(), ValueError> {
     solid_line(text)?;
-    glob(Pattern::name(text))
+    glob(text, Pattern::name(text))
 }
 
 /// Checks text that is compared literally.
@@ -286,5 +299,5 @@ pub(super) fn gpu_target(text: &str) -> Result<(), ValueError> {
         return Ok(());
     }
     let right = "write a processor, as in `gfx90a`, `gfx11-generic` or `gfx90a:xnack+`";
-    fault(format!("is not a GPU target: `{}`", show(text.as_bytes())), right)
+    Err(fault_of(text, "is not a GPU target", right))
 }

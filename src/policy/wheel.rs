@@ -93,7 +93,7 @@ pub(super) fn build(
     };
     if let Some((text, fault)) = platform.fault(arch) {
         let at = source.text.find(text).unwrap_or(0);
-        return Err(problem(at, format!("a name {}", fault.wrong), fault.right));
+        return Err(problem(at, fault.about("a name"), fault.right));
     }
     let at = source.text.find(&format!("\"{}\"", platform.name)).unwrap_or(0);
     let origin = Origin { source: Arc::clone(origin), line: source.line(at) };

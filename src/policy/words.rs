@@ -91,7 +91,7 @@ pub(super) const EXTENDS: TextKind = TextKind {
 };
 pub(super) const REASON: TextKind = TextKind {
     what: "a reason",
-    example: "taken from the interpreter",
+    example: "why the finding is accepted",
     values: Values::Checked(value_errors::reason),
     regex: VISIBLE,
 };

@@ -40,10 +40,11 @@ pub(super) struct Entries<'r> {
 }
 
 impl<'r> Entries<'r> {
-    /// The entries that `style` selects. With `-q`, only errors have entries. With `-v`, each cause
-    /// has its own entry instead of groups.
+    /// The entries that `style` selects. With `-q`, only findings that fail the run or make it
+    /// incomplete have entries. With `-v`, each cause has its own entry instead of groups.
     pub(super) fn of(report: &'r Report, style: Style) -> Self {
-        let wanted = |finding: &&ReportFinding| !style.quiet || finding.level == Level::Error;
+        let lowest = if style.warnings_fail { Level::Warning } else { Level::Error };
+        let wanted = |finding: &&ReportFinding| !style.quiet || finding.level >= lowest;
         let mut of_cause: BTreeMap<&str, Vec<&'r ReportFinding>> = BTreeMap::new();
         for finding in report.findings.iter().filter(wanted) {
             of_cause.entry(&*finding.cause).or_default().push(finding);

@@ -68,10 +68,21 @@ pub fn write(
     if all == 0 && report.complete && is_empty(report) {
         return nothing_audited(report, out);
     }
+    if all == 0 && report.complete {
+        return writeln!(out, "nothing to fix");
+    }
     let findings = count(all, "finding", "findings");
     let have = if proven == 1 || all == 1 { "has" } else { "have" };
     let rules = by_rule(&found);
     wrapped(&format!("{proven} of {findings} {have} a verified fix{rules}"), style, out)?;
+    if proven < all && !has_changes(proposal) && style.next_step && !style.quiet {
+        let option = name("--lib-path DIR");
+        let text = format!(
+            "help: `linkaudit check` shows the causes; name directories with more libraries and \
+             archives: {option}"
+        );
+        wrapped(&text, style, out)?;
+    }
     incomplete(report, style, out)
 }
 

@@ -57,6 +57,23 @@ pub(crate) fn wrap(text: &str, width: usize, first: usize, rest: usize) -> Vec<S
     out
 }
 
+/// Writes wrapped text, with `result` in the colour `code`. A result that a line break splits has no
+/// colour.
+pub(crate) fn painted(
+    text: &str,
+    (result, code): (&str, &str),
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut indent = 0;
+    for line in wrap(text, style.columns(), 0, 4) {
+        let line = line.replacen(result, &style.paint(code, result), 1);
+        writeln!(out, "{:indent$}{line}", "")?;
+        indent = 4;
+    }
+    Ok(())
+}
+
 /// A writer of labelled lines.
 pub(super) struct LabelledLines<'a> {
     /// The style of text.

@@ -34,7 +34,7 @@ pub(crate) fn page(
             of_cause.entry(&*cause.id).or_default().push(alert);
         }
     }
-    let result = result.map_or_else(|| verdict(report), str::to_owned);
+    let result = result.map_or_else(|| outcome(report), str::to_owned);
     writeln!(out, "## linkaudit: {result}\n")?;
     if !more.is_empty() {
         writeln!(out, "{more}\n")?;
@@ -61,13 +61,13 @@ pub(crate) fn page(
     Ok(())
 }
 
-fn verdict(report: &Report) -> String {
+fn outcome(report: &Report) -> String {
     let counts = &report.counts;
     let mut parts = Vec::new();
     for (number, one, many) in [
         (counts.errors, "error", "errors"),
         (counts.warnings, "warning", "warnings"),
-        (counts.incomplete, "file undecided", "files undecided"),
+        (counts.incomplete, "item unread or undecided", "items unread or undecided"),
     ] {
         if number > 0 {
             parts.push(count(number, one, many));

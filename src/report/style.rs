@@ -10,7 +10,7 @@ pub struct Style {
     pub color: bool,
     /// True with `-v`: lists are not shortened, and lines are not cut.
     pub verbose: bool,
-    /// True if the report has only errors and the totals (`-q`).
+    /// True if the report has only the causes that fail the run, and the totals (`-q`).
     pub quiet: bool,
     /// True if the report ends with the next command to type.
     pub next_step: bool,

@@ -2,7 +2,7 @@
 //! the next command to type. Build logs may show only these lines.
 
 use super::entry::Entries;
-use super::layout::{LabelledLines, count, name, wrap};
+use super::layout::{LabelledLines, count, name, painted};
 use super::model::{AssumedBy, Assumption, CauseKind, Report, ReportFinding};
 use super::{Style, layers, platforms, waived};
 use crate::order::Arrange as _;
@@ -146,15 +146,7 @@ fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> 
         (0, _) => "1;35",
         _ => "1;31",
     };
-    let lines = wrap(&format!("{result}: {audited}"), style.columns(), 0, 4);
-    for (at, line) in lines.iter().enumerate() {
-        match line.strip_prefix(&result) {
-            Some(rest) if at == 0 => writeln!(out, "{}{rest}", style.paint(code, &result))?,
-            _ if at == 0 => writeln!(out, "{}", style.paint(code, line))?,
-            _ => writeln!(out, "    {line}")?,
-        }
-    }
-    Ok(())
+    painted(&format!("{result}: {audited}"), (&result, code), style, out)
 }
 
 /// The number of files and entry points that were audited.
@@ -176,10 +168,13 @@ fn explained(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<(
     let undefined = |n: usize| count(n, "undefined reference", "undefined references");
     for accepted in by(AssumedBy::AcceptedMissingLibrary) {
         let text = undefined(accepted.references);
-        writeln!(out, "{text} assumed to be in missing libraries that are allowed or waived")?;
+        let text = format!("{text} assumed to be in missing libraries that are allowed or waived");
+        LabelledLines::new(style, out).text(&text, 4)?;
     }
     if report.totals.explained > 0 {
-        writeln!(out, "{} explained by missing libraries", undefined(report.totals.explained))?;
+        let text = undefined(report.totals.explained);
+        let text = format!("{text} explained by missing libraries");
+        LabelledLines::new(style, out).text(&text, 4)?;
     }
     let hosts = by(AssumedBy::HostProgram);
     assumed_of("in host programs that were not given", hosts, style, out)?;
@@ -224,7 +219,7 @@ fn assumed_of(
     let text = count(all, "reference", "references");
     let text = format!("{text} assumed to be {place}:");
     if !style.verbose {
-        let one = |host: &&Assumption| name(&format!("{} {}", of(host), host.references));
+        let one = |host: &&Assumption| name(&format!("{} ({})", of(host), host.references));
         let names: Vec<String> = hosts.iter().map(one).collect();
         return LabelledLines::new(style, out).text(&format!("{text} {}", names.join(", ")), 4);
     }
@@ -247,7 +242,7 @@ fn inferred(hosts: &[&Assumption], style: Style, out: &mut dyn Write) -> io::Res
     let files = count(plugins, "file", "files");
     let text = format!("{files} assumed to be loaded by these programs:");
     if !style.verbose {
-        let one = |host: &&Assumption| name(&format!("{} {}", of(host), host.plugins.len()));
+        let one = |host: &&Assumption| name(&format!("{} ({})", of(host), host.plugins.len()));
         let names: Vec<String> = hosts.iter().map(one).collect();
         return LabelledLines::new(style, out).text(&format!("{text} {}", names.join(", ")), 4);
     }

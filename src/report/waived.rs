@@ -4,7 +4,7 @@
 use super::Style;
 use super::entry::Entries;
 use super::layout::{LabelledLines, count, name, wrap};
-use super::model::{Report, ReportWaiver, WaivedFinding};
+use super::model::{Report, ReportWaiver, StaleLine, WaivedFinding};
 use crate::demangle::demangle;
 use crate::text::show;
 use std::io::{self, Write};
@@ -52,20 +52,9 @@ pub(super) fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::
     let stale = report.stale.len();
     if stale > 0 {
         let lines = count(stale, "stale baseline line", "stale baseline lines");
-        let what = if stale == 1 {
-            "its finding no longer occurs"
-        } else {
-            "their findings no longer occur"
-        };
-        let gone = report.stale.iter().filter(|line| line.gone).count();
-        let gone = match gone {
-            0 => String::new(),
-            1 if stale == 1 => ", because the file is gone".to_owned(),
-            gone => format!(", {gone} because the file is gone"),
-        };
-        writeln!(out, "{lines}: {what}{gone}")?;
-        for entry in &report.stale {
-            writeln!(out, "    line {}: {}", entry.line, entry.words())?;
+        writeln!(out, "{lines}{}", absent(report))?;
+        for line in &report.stale {
+            writeln!(out, "    line {}: {}", line.line, report.stale_words(line))?;
         }
     }
     if style.verbose && counts.unused_elsewhere > 0 {
@@ -74,6 +63,26 @@ pub(super) fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::
         writeln!(out, "{what} for files that were not audited")?;
     }
     Ok(())
+}
+
+/// How many of the stale lines are about findings that no longer occur. The list of the lines has
+/// the reasons of the others.
+fn absent(report: &Report) -> String {
+    let is_absent = |line: &&StaleLine| report.other_reason(line).is_none();
+    let absent: Vec<&StaleLine> = report.stale.iter().filter(is_absent).collect();
+    let is_all = absent.len() == report.stale.len();
+    let what = match absent.len() {
+        0 => return String::new(),
+        1 if is_all => "its finding no longer occurs".to_owned(),
+        _ if is_all => "their findings no longer occur".to_owned(),
+        n => count(n, "finding no longer occurs", "findings no longer occur"),
+    };
+    let gone = match absent.iter().filter(|line| line.gone).count() {
+        0 => String::new(),
+        1 if report.stale.len() == 1 => ", because the file is gone".to_owned(),
+        gone => format!(", {gone} because the file is gone"),
+    };
+    format!(": {what}{gone}")
 }
 
 /// The file of the waiver, with its line if it has one.

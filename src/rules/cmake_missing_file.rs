@@ -33,8 +33,8 @@ built, often much later.
 ## Example
 
 ```text
-error[cmake-missing-file] lib/cmake/foo/fooTargets-release.cmake: target foo::foo: lib/libfoo.so.1.2 does not
-exist (IMPORTED_LOCATION_RELEASE, line 12)
+error[cmake-missing-file] lib/cmake/foo/fooTargets-release.cmake: target foo::foo, IMPORTED_LOCATION_RELEASE:
+lib/libfoo.so.1.2, which does not exist (line 12)
 ```
 
 ## How to fix

@@ -25,8 +25,8 @@ Reports symbolic links below the audited directories that have the name of a lib
 ## Why it matters
 
 The loader and the linker skip such a link silently and take another file, or fail. Often an old version left it
-behind, or its target is in a package that is not installed. At a link that leads back to itself the loader skips
-the rest of that search list: it does not try the next directory of the list.
+behind, or its target is in a package that is not installed. If a link leads back to itself, the loader
+skips the rest of that search list.
 
 ## Example
 

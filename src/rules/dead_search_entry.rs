@@ -31,7 +31,7 @@ build directory, or `$ORIGIN/../lib` with one `..` too many or too few: the libr
 ## Example
 
 ```text
-warning[dead-search-entry] bin/app: DT_RUNPATH entry $ORIGIN/../lib64 (/opt/app/lib64): no such directory
+warning[dead-search-entry] bin/app: DT_RUNPATH entry $ORIGIN/../lib64 (/opt/app/bin/../lib64): no such directory
 ```
 
 ## How to fix

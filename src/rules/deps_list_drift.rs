@@ -174,10 +174,12 @@ impl<'a> Drift<'a> {
         let missing: Vec<&[u8]> = missing.filter(|name| !is_system_name(name)).collect();
         if !missing.is_empty() {
             let (count, list) = (missing.len(), &self.list_name);
-            let mut finding = self.finding(
-                "not compared",
-                format!("{count} of the names in {list} have no candidate archive: not compared"),
-            );
+            let message = if count == 1 {
+                format!("1 name in {list} has no candidate archive and was not compared")
+            } else {
+                format!("{count} names in {list} have no candidate archive and were not compared")
+            };
+            let mut finding = self.finding("not compared", message);
             let names = missing.into_iter().take(MOST_NAMED);
             finding.evidence.extend(names.map(|name| Evidence {
                 name: Some(name.to_vec()),
@@ -191,11 +193,11 @@ impl<'a> Drift<'a> {
         let listed: FastSet<ArchiveId> = self.listed.iter().copied().collect();
         for (origin, members) in found.iter().filter(|(origin, _)| !listed.contains(*origin)) {
             let (name, list) = (self.name(*origin), &self.list_name);
-            let plural = if *members == 1 { " is" } else { "s are" };
+            let come = if *members == 1 { " comes" } else { "s come" };
             let path = Arc::clone(&library.entry(*origin).path);
             let mut finding = self.finding(
                 &name,
-                format!("{members} member{plural} inside of {name}, which is not in {list}"),
+                format!("{members} member{come} from {name}, which is not in {list}"),
             );
             finding.evidence.push(Evidence::at(EvidenceKind::Candidate, path));
             out.push(finding);

@@ -25,7 +25,7 @@ MicroBlaze, 32-bit ARM and 32-bit PowerPC (`DEFAULT_STACK_PERMS` in `sysdeps/*/s
 ## Why it matters
 
 One such library makes the stack of the whole process executable, so that data on it can be run as code. Since
-version 2.41 glibc refuses to load such a library with dlopen: `cannot enable executable stack`.
+version 2.41, glibc refuses to load such a library with dlopen: `cannot enable executable stack`.
 
 ## Example
 

@@ -40,7 +40,7 @@ soon as a few more kernels or GPU targets are added.
 ```text
 warning[image-span] lib/libkernels.so: spans 1945 MiB, 94 % of the 2 GiB that its code can reach; code and
 data are up to 1940 MiB apart
-    largest    the section .hip_fatbin at 0x200000: 1800 MiB of GPU code
+  largest    the section .hip_fatbin at 0x200000: 1800 MiB of GPU code
 ```
 
 ## How to fix
@@ -113,6 +113,7 @@ fn largest(object: &Object) -> Vec<String> {
         let (kind, mib) = (kind(load), load.memsz >> 20);
         parts.push((load.memsz, format!("the {kind} segment at {:#x}: {mib} MiB", load.vaddr)));
     }
+    parts.retain(|(size, _)| size >> 20 > 0);
     parts.sort_by_key(|(size, _)| std::cmp::Reverse(*size));
     parts.truncate(MOST);
     parts.into_iter().map(|(_, text)| text).collect()

@@ -44,8 +44,8 @@ For a copy relocation or a canonical PLT address in the program, the library's d
 used. A copy counts under all names of the data (`environ` and `__environ`).
 
 There is one finding for each pair of libraries: `path` is the library whose definition is not used, `library`
-the one whose definition is used. The evidence names at most 20 symbols and 20 files that use them, and has the
-numbers of the others. A further finding reports data of different sizes. If all definitions have the
+the one whose definition is used. The evidence names at most 20 symbols and 20 files that use them, and counts the
+others. Data with different sizes has a finding of its own. If all definitions have the
 same type and size in both libraries, they were probably built from one source, and the finding is a warning.
 
 Some definitions replace others on purpose or without harm. These are not reported:
@@ -71,8 +71,8 @@ Some definitions replace others on purpose or without harm. These are not report
 
 GCC's link-time optimisation (`-flto`) makes all weak C++ definitions of a library strong. Strong instances of
 templates are not reported, and neither are explicit specialisations, which look the same. Members of a class are not
-reported if both hold: one of the two libraries has no weak C++ definitions, and one takes the constructors or the
-vtable of the class from another library.
+reported if both hold: one of the two libraries has no weak C++ definitions, and one of the two takes the constructors
+or the vtable of the class from another library.
 
 Functions of the C++ library are not reported in objects that need `libstdc++.so.6` either: GCC Toolset, with which
 most wheels are built, links a static part of libstdc++ into each object.
@@ -102,8 +102,8 @@ change it at run time. Calls within an object that the compiler bound without a 
 library may use both definitions.
 
 A weak C++ function counts as inline. A strong function of that name may be the same code: link-time optimisation
-makes inline functions strong, and some libraries also work as headers alone. So only in C does the rule
-report a weak default that hides a strong definition.
+makes inline functions strong, and some libraries also work as headers alone. Therefore the rule reports a weak
+definition that hides a strong one only for C symbols.
 ";
 
 /// Upper bound for the symbols named as evidence, and for the files that refer to them.

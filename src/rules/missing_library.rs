@@ -66,7 +66,7 @@ also serves the libraries that the object loads, unless they have a RUNPATH. If 
 add the directory as an RPATH (`patchelf --force-rpath --add-rpath`): a new RUNPATH turns off the inherited one.
 `linkaudit fix` verifies the entry.
 
-If a path cannot be opened for another reason than absence or permission, such as a loop of links, the loader skips the
+If a path cannot be opened for a reason other than absence or permission, such as a loop of links, the loader skips the
 rest of that list. Repair that path: a new entry at the end of the list has no effect.
 
 A `candidate` is a file of that name in the object's prefix or below `--lib-path`, with the reason why the
@@ -76,7 +76,8 @@ line for one does not waive the other.
 
 An `installed` file has the needed name and belongs to an installed Debian package, but lies outside of the
 directories that the loader searches. A `removed` file belongs to an installed package and does not exist: install
-the package again. A file that needs another C library than the process is left out.
+the package again. A file that needs a C library other than that of the process is
+skipped.
 
 ## Limits
 

@@ -82,7 +82,10 @@ fn of_entry(query: &Query<'_>, entry: &SymbolAt) -> Findings {
     let Some(pattern) = &entry.path else { return named(out, entry) };
     for given in query.given().iter().filter(|given| given.holds(pattern)) {
         if !meant.iter().any(|(_, names)| names.iter().any(|name| name.starts_with(given.dir))) {
-            let message = format!("no ELF file there could define {symbol}, {end}");
+            let (by, reason) = (place(&entry.origin), because(entry.reason.as_deref()));
+            let message = format!(
+                "no program or library at this path; {by} requires that it defines {symbol}{reason}"
+            );
             out.push(Finding::new(RULE.id, given.absent(pattern), message));
         }
     }

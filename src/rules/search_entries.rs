@@ -152,7 +152,9 @@ impl Query<'_> {
         }
         let mut bases = BUILD.iter().map(Path::new);
         if let Some(base) = bases.find(|base| directory.starts_with(base) && !is_own(base)) {
-            return Some(format!("below {}", show_path(base)));
+            let is_it = *directory == *base;
+            let below = || format!("below {}", show_path(base));
+            return Some(if is_it { "a directory for builds".to_owned() } else { below() });
         }
         // A link into a build or home directory is accepted if the prefix is in the same directory.
         let leads = |path: &PathBuf| {

@@ -32,7 +32,7 @@ entry makes them extract the wrong member. lld and mold read the members. The re
 ## Example
 
 ```text
-error[stale-archive-index] lib/libfoo.a: its index lacks 2 symbols that its members define, foo first
+error[stale-archive-index] lib/libfoo.a: its index lacks 2 symbols that its members define: foo and 1 more
 ```
 
 ## How to fix
@@ -43,10 +43,9 @@ Run `ranlib` on the archive. Let `ar` write the index when it creates the archiv
 
 An archive without an index is not reported. Members with intermediate code or bitcode are skipped: only their
 compiler knows their symbols. If the audited archives have more than 64 MiB in total, the rule checks only thin
-archives, and archives that the command line or a policy names.
-If the audit has at most 1,000 objects, it also checks archives
-beside a library with undefined symbols. It checks the others only with `--facts`, or if an archive in `--lib-path`
-defines an undefined symbol.
+archives, and archives that the command line or a policy names. If the audit has at most 1,000 objects, the rule also
+checks archives beside a library with undefined symbols. It checks the others only with `--facts`, or if an archive in
+`--lib-path` defines an undefined symbol.
 ";
 
 /// Symbol names, each with the offset of the member that defines it.
@@ -66,7 +65,8 @@ fn check(query: &Query<'_>) -> Findings {
             let n = pairs.len();
             let plural = if n == 1 { "symbol" } else { "symbols" };
             let message = what.replace("{n}", &format!("{n} {plural}"));
-            let message = format!("{message}, {} first", show(symbol));
+            let more = if n == 1 { String::new() } else { format!(" and {} more", n - 1) };
+            let message = format!("{message}: {}{more}", show(symbol));
             let mut finding = query.about(RULE.id, entry.file, message);
             let member = entry.members.list.iter().find(|member| member.offset == *offset);
             finding.member = member.map(|member| entry.members.name(member).to_vec());
@@ -76,7 +76,7 @@ fn check(query: &Query<'_>) -> Findings {
         let lacking = there.difference(&said).collect();
         report("lacks", "its index lacks {n} that its members define".to_owned(), lacking);
         let wrong = said.difference(&there).collect();
-        let text = "its index gives {n} to members that do not define them".to_owned();
+        let text = "its index names the wrong member for {n}".to_owned();
         report("wrong", text, wrong);
     }
     out

@@ -45,8 +45,8 @@ or libraries are then not found.
 ## Example
 
 ```text
-error[text-missing-path] bin/tool: #! /opt/app/bin/python3, which does not exist (line 1)
-error[text-missing-path] share/vulkan/icd.d/gpu.json: library_path ../lib/libgpu.so, which does not exist (line 4)
+error[text-missing-path] bin/tool: #! bin/python3, which does not exist (line 1)
+error[text-missing-path] share/vulkan/icd.d/gpu.json: library_path lib/libgpu.so, which does not exist (line 4)
 ```
 
 ## How to fix

@@ -151,7 +151,7 @@ fn absent<'a>(query: &'a Query<'_>) -> impl Iterator<Item = Box<Finding>> + use<
     let is_absent = |loader: &Loader| loader.is_absent && loader.family == Family::Glibc;
     let is_bare =
         query.plan().has_root && closures().all(|closure| is_absent(query.loader(closure)));
-    let stage = if is_bare { " (--staged is for staging directories)" } else { "" };
+    let stage = if is_bare { " (if DIR is a staging directory, use --staged DIR)" } else { "" };
     let reported: FastSet<FileId> =
         query.bad_interpreters().iter().map(|(file, _)| *file).collect();
     closures().filter_map(move |closure| {

@@ -35,7 +35,8 @@ Run with permission to read the tree, or omit the path. `--allow unreadable` acc
 
 ## Limits
 
-This rule does not report dangling links (see `dangling-link`); they are counted as links.
+This rule does not report dangling links (see `dangling-link`); they are counted as links. An unreadable directory of
+a stage (`--staged`) ends the run with status 2: the installed system is not known without it.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -283,6 +283,18 @@ pub(super) fn tried(tried: &Tried) -> Evidence {
     }
 }
 
+/// A step of the search in the words of `man ld.so`; `how` is its name in JSON.
+pub(crate) fn step(how: &str) -> &str {
+    match how {
+        "rpath" => "RPATH",
+        "runpath" => "RUNPATH",
+        "ld-library-path" => "LD_LIBRARY_PATH",
+        "default" => "default directory",
+        "cache" => "ld.so.cache",
+        other => other,
+    }
+}
+
 /// The result of trying a path, in words.
 pub(crate) fn outcome(outcome: TriedOutcome) -> String {
     let absent = crate::tree::walk::describe(crate::tree::Errno::NOENT);

@@ -10,6 +10,7 @@ mod scan;
 use crate::id::{FastMap, FastSet};
 use crate::package::PackageId;
 use crate::text::show_path;
+use crate::tree::walk::describe;
 use crate::tree::{
     DirEntryKind, DiskTree, EntryType, Errno, FileOrigin, FirstError, FirstErrorTree, Handle,
     MemTree, MountError, Opened, OverlayTree, Stat, Tree, WithoutTree,
@@ -51,7 +52,7 @@ pub enum StageError {
         second: PathBuf,
     },
     /// An entry of the sysroot that the merged tree depends on cannot be read.
-    #[error("cannot read {} of the system below the stages: {errno}", show_path(path))]
+    #[error("cannot read {} of the system below the stages: {}", show_path(path), describe(*errno))]
     Sysroot {
         /// The path in the sysroot.
         path: PathBuf,
@@ -59,7 +60,7 @@ pub enum StageError {
         errno: Errno,
     },
     /// A part of a stage cannot be read.
-    #[error("--staged {}: cannot read {}: {errno}", show_path(stage), show_path(path))]
+    #[error("--staged {}: cannot read {}: {}", show_path(stage), show_path(path), describe(*errno))]
     Unreadable {
         /// The stage as typed.
         stage: PathBuf,

@@ -13,6 +13,7 @@
 
 use super::fingerprint::DIGITS;
 use crate::finding::Finding;
+use crate::rules;
 use crate::text::{is_deceptive, show};
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -51,11 +52,14 @@ pub struct BaselineLine {
 }
 
 impl BaselineLine {
-    /// Rule, path and name of the line, safe to show.
-    pub fn words(&self) -> String {
-        let name = show(&self.name);
-        let name = if name.is_empty() { name } else { format!(" {name}") };
-        format!("{} {}{name}", self.rule, show(&self.path))
+    /// The line as read, safe to show.
+    pub(super) fn shown(&self) -> String {
+        show(self.text.trim_ascii())
+    }
+
+    /// True if this version of linkaudit has the rule.
+    pub(super) fn has_known_rule(&self) -> bool {
+        rules::find(&self.rule).is_some()
     }
 
     /// The digits of the fingerprint that identify the package.

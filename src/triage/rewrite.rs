@@ -14,7 +14,7 @@ pub struct Rewrite {
     pub text: Vec<u8>,
     /// Added lines.
     pub added: Vec<String>,
-    /// Rule, path and name of each removed line.
+    /// Removed lines, safe to show.
     pub removed: Vec<String>,
     /// Number of findings without a line, because no lines may be added.
     pub left_out: usize,
@@ -41,7 +41,7 @@ pub fn rewrite(known: Option<&Baseline>, triage: &Triage, may_add: bool) -> Rewr
         }
         lines.extend(own.iter().map(Vec::as_slice));
         if stale.contains(&entry.line) {
-            out.removed.push(entry.words());
+            out.removed.push(entry.shown());
         } else {
             lines.push(&entry.text);
         }

@@ -300,11 +300,15 @@ impl<'a> RunScope<'a> {
     /// Upper bound for the number of findings with the fingerprint of `entry` that this run could
     /// have made. It is the larger of two numbers: checked files at the path, and directories of
     /// the command line that contain the path. Exceptions:
-    /// - unlimited if such a directory is outside of packages or contains a store
+    /// - unlimited if this version has no such rule, or if such a directory is outside of packages or
+    ///   contains a store
     /// - 0 if the rule did not run or could not check the file
     /// - the number of files that no longer name the symbol or library, for rules that depend on
     ///   entry points, if the run does not cover the package or leaves the fact undecided
     pub(super) fn looked_at(&self, entry: &BaselineLine) -> usize {
+        if !entry.has_known_rule() {
+            return usize::MAX;
+        }
         let at: Below = (entry.package().to_owned(), entry.path.clone());
         let input = rules::find(&entry.rule).is_some_and(|rule| rule.group.is_input);
         let mut files = self.files_at(&at);

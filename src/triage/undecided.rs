@@ -79,8 +79,8 @@ impl UndecidedFacts {
         out
     }
 
-    /// True if the run does not decide a line about `name` in `file`, for a rule that depends on
-    /// the entry points.
+    /// True if the run does not decide a baseline line about `name` in `file`, for a rule that
+    /// depends on the entry points.
     pub(super) fn leaves_open(&self, file: FileId, rule: &str, name: &[u8]) -> bool {
         let has = |facts: &NamesByFile, name: &[u8]| {
             facts.get(&file).is_some_and(|own| own.contains(name))

@@ -31,6 +31,7 @@ mod levels;
 mod libraries;
 mod lists;
 mod names;
+mod next_steps;
 mod outputs;
 mod prefix;
 mod refused;

@@ -222,7 +222,7 @@ impl QueryAnswers {
         self.bound.iter().nth(root.index()).map_or(&[], |list| list)
     }
 
-    /// Answers the first query, or returns the missing facts. [`Contested::take`] must have stored
+    /// Answers the query about duplicate names, or returns the missing facts. [`Contested::take`] must have stored
     /// the relocations of `names`.
     pub fn find_duplicates(
         &mut self,
@@ -272,7 +272,7 @@ impl QueryAnswers {
         Ok(())
     }
 
-    /// Answers the second query, or returns the missing facts.
+    /// Answers the query about bound libraries, or returns the missing facts.
     pub fn find_bound(&mut self, source: QueryInput<'_>) -> Result<(), Vec<Need>> {
         let shared = share(source)?;
         let found = each(source, Vec::new(), |root, closure, worker: &mut QueryWorker| {

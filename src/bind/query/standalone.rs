@@ -56,7 +56,7 @@ pub(super) enum StandaloneBinding {
 /// Buffers that a thread reuses across objects.
 #[derive(Default)]
 pub(super) struct StandaloneBuffers {
-    /// The relocation classes of each symbol, one bit each.
+    /// For each symbol, the classes of its relocations, as bits.
     met: Vec<u8>,
     uses: Vec<Use>,
 }

@@ -47,17 +47,28 @@ impl Sheet<'_> {
                 self.leave_out(entry, page)
             }
             (_, "missing-version") => {
-                let library = first.library.as_deref().map(show).unwrap_or_default();
+                let library = self.needed_from(entry, first);
                 let version = first.version.as_deref().map(show).unwrap_or_default();
                 let text = format!(
-                    "install a release of {library} that defines {version}, or rebuild {} against \
-                     the installed one",
+                    "install a release of {} that defines {version}, or rebuild {} against the \
+                     installed one",
+                    name(&library),
                     name(&self.entries.file(first))
                 );
                 page.help(&text, None)
             }
             _ => Ok(()),
         }
+    }
+
+    /// The library that lacks a version: its soname, or its file name if it has none.
+    fn needed_from(&self, entry: &ReportEntry<'_>, first: &ReportFinding) -> String {
+        let provider = || {
+            let provider = self.entries.evidence(entry, EvidenceKind::Provider);
+            let path = provider.into_iter().find_map(|evidence| evidence.path.as_deref())?;
+            path.file_name().map(|base| show_path(Path::new(base)))
+        };
+        first.library.as_deref().map(show).or_else(provider).unwrap_or_default()
     }
 
     /// Text before a command. With stages, paths in commands are relative to a staging directory.

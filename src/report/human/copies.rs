@@ -1,5 +1,5 @@
-//! Files of one process that are copies of a library or define the same symbols. Also interposed
-//! references: a library's references that bind to another library's definition.
+//! Writes the parts of an entry about files of one process that are copies of a library or define
+//! the same symbols, and about references that bind to another library's definition.
 
 use super::Sheet;
 use crate::demangle::demangle;

@@ -8,13 +8,12 @@ use crate::report::entry::ReportEntry;
 use crate::report::layout::{LabelledLines, name, some};
 use crate::report::model::ReportFinding;
 use crate::text::{shell, shell_path, show, show_path};
+use crate::tree::Errno;
+use crate::tree::walk::describe;
 use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
-
-/// `reason` of a tried path that may not be read.
-const DENIED: &str = "permission denied";
 
 impl Sheet<'_> {
     /// Advice about a library or interpreter that was not found.
@@ -33,7 +32,7 @@ impl Sheet<'_> {
             return page.help(&self.in_stage(&text), Some(&command));
         }
         if let Some(path) = self.unreadable(entry) {
-            let text = format!("give the users of the program the right to read {}", name(&path));
+            let text = format!("give this user permission to read {}", name(&path));
             return page.help(&text, None);
         }
         let Some((candidate, _)) = self.nearest_way(first) else {
@@ -154,11 +153,12 @@ impl Sheet<'_> {
         !reason.is_some_and(|reason| reason.contains(NOT_SEARCHED))
     }
 
-    /// The first path that the loader tried and may not read.
+    /// The first path of a missing library that this user may not read. The file may be the library.
     fn unreadable(&self, entry: &ReportEntry<'_>) -> Option<String> {
-        let mut tried = self.entries.evidence(entry, EvidenceKind::Tried).into_iter();
-        let tried = tried.find(|one| one.reason.as_deref() == Some(DENIED))?;
-        tried.path.as_deref().map(show_path)
+        let denied = describe(Errno::ACCESS);
+        let tried = self.entries.evidence(entry, EvidenceKind::Tried);
+        let is_denied = |one: &&Evidence| one.reason.as_deref() == Some(&*denied);
+        tried.into_iter().find(is_denied)?.path.as_deref().map(show_path)
     }
 
     /// Advice about a library whose candidates, if there are any, no entry of a search path leads

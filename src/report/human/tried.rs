@@ -6,6 +6,7 @@ use crate::finding::{Evidence, EvidenceKind};
 use crate::order::Arrange as _;
 use crate::report::entry::ReportEntry;
 use crate::report::layout::{LabelledLines, name};
+use crate::rules::step;
 use crate::text::show_path;
 use std::collections::BTreeSet;
 use std::io;
@@ -94,17 +95,6 @@ fn words(evidence: &Evidence) -> String {
     let how = how.map(|how| format!(" ({})", step(how)));
     let reason = evidence.reason.as_deref().map(|text| format!(": {text}"));
     format!("{}{}{}", name(&path), how.unwrap_or_default(), reason.unwrap_or_default())
-}
-
-/// A step of the search in the words of `man ld.so`.
-fn step(how: &str) -> &str {
-    match how {
-        "rpath" => "RPATH",
-        "runpath" => "RUNPATH",
-        "ld-library-path" => "LD_LIBRARY_PATH",
-        "default" => "default directory",
-        other => other,
-    }
 }
 
 /// Writes the default directories. None of them has the file.

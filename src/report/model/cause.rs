@@ -201,7 +201,8 @@ pub(super) fn name(
             NamedCause::new(CauseKind::ProviderNotLinked, key, title).of_file(finding.full_path())
         }
         Some(CauseHint::LibraryNotFound(_) | CauseHint::FoundOutside { .. }) | None => {
-            whole(CauseKind::Finding, finding.fingerprint.clone())
+            // Files below two PATHs may have the same relative path, and so the same fingerprint.
+            whole(CauseKind::Finding, finding.fingerprint.clone()).of_file(finding.full_path())
         }
     }
 }

@@ -34,6 +34,8 @@ use crate::catalogue::Level;
 use crate::text::{raw, show};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -264,13 +266,38 @@ pub struct StaleLine {
     pub gone: bool,
 }
 
+impl Report {
+    /// A stale line for people, with the reason if it is not just that the finding is absent.
+    pub fn stale_words(&self, line: &StaleLine) -> String {
+        let reason = match self.other_reason(line) {
+            Some(reason) => format!(": {reason}"),
+            None if line.gone => " (file gone)".to_owned(),
+            None => String::new(),
+        };
+        line.words() + &reason
+    }
+
+    /// The reason why a line is stale although its finding may occur.
+    pub fn other_reason(&self, line: &StaleLine) -> Option<String> {
+        if crate::rules::find(&line.rule).is_none() {
+            return Some("unknown rule".to_owned());
+        }
+        let is_same = |waived: &&WaivedFinding| {
+            waived.waiver.by == WaivedBy::Baseline
+                && waived.finding.fingerprint == line.fingerprint
+                && *waived.finding.file.path == *Path::new(OsStr::from_bytes(&line.path))
+        };
+        let other = self.waived.iter().find(is_same)?.waiver.line?;
+        Some(format!("repeats line {other}"))
+    }
+}
+
 impl StaleLine {
     /// The line without its comment, in readable form.
-    pub fn words(&self) -> String {
+    fn words(&self) -> String {
         let name = show(&self.name);
         let name = if name.is_empty() { name } else { format!(" {name}") };
-        let gone = if self.gone { " (file gone)" } else { "" };
-        format!("{} {}{name}{gone}", self.rule, show(&self.path))
+        format!("{} {}{name}", self.rule, show(&self.path))
     }
 }
 

@@ -7,6 +7,7 @@ use crate::cover::{ArchiveSet, NeededMember, ReferredBy, ReferringFile, Undefine
 use crate::demangle::demangle;
 use crate::format::archive::{Member, MemberKind};
 use crate::id::{ArchiveId, MemberId};
+use crate::policy::source_in_words;
 use crate::report::layout::wrap;
 use crate::report::{Style, incomplete, repair};
 use crate::text::{show, show_path};
@@ -82,6 +83,10 @@ fn needed(
         for needed in here {
             writeln!(out, "    {}", style.fit(&reason(view, library, needed), 4))?;
         }
+        if !style.verbose && count > 1 {
+            write!(out, "    ")?;
+            more(count - 1, style, out)?;
+        }
     }
     if !view.coverage.needed.is_empty() {
         writeln!(out)?;
@@ -143,7 +148,8 @@ pub(super) fn hints(
     let Some(hints) = view.hints.of(name) else { return Ok(()) };
     let mut lines = Vec::new();
     for (archive, source) in &hints.archives {
-        lines.push(format!("defined by {} ({source} says so)", show(archive.as_bytes())));
+        let (archive_name, source) = (show(archive.as_bytes()), source_in_words(source));
+        lines.push(format!("defined by {archive_name}, according to {source}"));
         for owner in view.hints.owners.named(archive.as_bytes()) {
             let packages = packages(owner).map(|words| format!(" ({words})"));
             let how = if owner.exists { "installed" } else { "removed" };
@@ -312,6 +318,14 @@ pub(super) fn summary(
         write!(out, ", including {members} of {archives}")?;
     }
     writeln!(out)?;
+    if view.roots.is_empty() && view.coverage.needed.is_empty() && undefined == 0 {
+        paragraph(
+            "no object and no symbol needs the archives: add an object to the link",
+            0,
+            style,
+            out,
+        )?;
+    }
     notes(view, library, out)?;
     incomplete(subject.report, style, out)
 }

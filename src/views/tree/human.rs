@@ -9,10 +9,10 @@ use super::{LoadTree, Tag, TreeEdge};
 use crate::audit::Audit;
 use crate::id::{FastMap, FastSet, FileId, Id as _, RootId};
 use crate::order;
-use crate::report::layout::{name as glued, wrap};
+use crate::report::layout::{name as glued, painted, wrap};
 use crate::report::{Style, is_empty, nothing_audited};
 use crate::resolve::{Closure, FoundBy};
-use crate::rules::outcome;
+use crate::rules::{outcome, step};
 use crate::text::{show, show_path};
 use crate::views::Subject;
 use crate::views::{count, typed_input};
@@ -188,7 +188,9 @@ impl<'t> TreePage<'_, 't> {
             };
             self.rows.push(Row::Need { lines: here, edge, note });
             if self.style.verbose {
-                self.tried(edge, &below);
+                // A line leads past the tried paths to the needs of the file.
+                let line = if children && depth < DEEPEST { "│  " } else { "   " };
+                self.tried(edge, &format!("{below}{line}"));
             }
             match to {
                 Some(to) if children && depth == DEEPEST => deeper.push(to),
@@ -204,9 +206,9 @@ impl<'t> TreePage<'_, 't> {
     fn tried(&mut self, edge: &TreeEdge, lines: &str) {
         for tried in &edge.tried {
             let why = outcome(tried.outcome);
-            let text = format!("tried {} ({}): {why}", show(&tried.path), tried.how.name());
-            let text = self.style.dim(&text);
-            self.rows.push(Row::Note { lines: format!("{lines}   "), text });
+            let how = step(tried.how.name());
+            let text = self.style.dim(&format!("tried {} ({how}): {why}", show(&tried.path)));
+            self.rows.push(Row::Note { lines: lines.to_owned(), text });
         }
     }
 
@@ -326,16 +328,16 @@ fn summary(
         bad.push(count(interps, "interpreter not found", "interpreters not found"));
     }
     if stops > 0 {
-        bad.push(count(stops, "entry point stops the loader", "entry points stop the loader"));
+        bad.push(format!("the loader stops for {}", count(stops, "entry point", "entry points")));
     }
     let open = audit_open(subject);
     if tree.nodes.is_empty() && open == 0 && is_empty(subject.report) {
         return nothing_audited(subject.report, out);
     }
-    let verdict = match (bad.is_empty(), open) {
-        (false, _) => style.alarm(&bad.join(", ")),
-        (true, 0) => style.paint("1;32", "nothing missing"),
-        (true, _) => style.paint("1;35", "nothing missing, audit incomplete"),
+    let (code, result) = match (bad.is_empty(), open) {
+        (false, _) => ("1;31", bad.join(", ")),
+        (true, 0) => ("1;32", "nothing missing".to_owned()),
+        (true, _) => ("1;35", "nothing missing, audit incomplete".to_owned()),
     };
     let needs = tree.edges.iter().filter(|edge| !edge.differs).count();
     let sizes = [
@@ -343,7 +345,7 @@ fn summary(
         count(needs, "need", "needs"),
         count(audit.closures.roots.len(), "entry point", "entry points"),
     ];
-    writeln!(out, "{verdict}: {}", sizes.join(", "))?;
+    painted(&format!("{result}: {}", sizes.join(", ")), (&result, code), style, out)?;
     if open > 0 {
         writeln!(out, "incomplete: {} unread or undecided", count(open, "item", "items"))?;
     }

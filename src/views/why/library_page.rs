@@ -7,9 +7,10 @@ use super::library::{self, LibraryAnswer};
 use crate::id::{FileId, RootId};
 use crate::order;
 use crate::order::Arrange as _;
+use crate::report::layout::{name as glued, painted};
 use crate::resolve::FoundBy;
 use crate::resolve::trace::Tried;
-use crate::rules::outcome;
+use crate::rules::{outcome, step};
 use crate::text::show;
 use crate::views::count;
 use std::collections::BTreeSet;
@@ -58,7 +59,7 @@ impl WhyPage<'_> {
         let missing = requesters.iter().filter(|requester| requester.is_missing()).count();
         let files = requesters.iter().map(|requester| requester.file);
         let files: BTreeSet<FileId> = order::set(files);
-        let verdict = match (missing, providers.len()) {
+        let result = match (missing, providers.len()) {
             (0, _) if requesters.is_empty() && programs.is_empty() => "nothing needs it".to_owned(),
             (0, _) if requesters.is_empty() => {
                 format!("the interpreter of {}", roots_in_words(programs.len()))
@@ -69,10 +70,11 @@ impl WhyPage<'_> {
             }
         };
         let code = if missing > 0 { "1;31" } else { "1;32" };
-        let verdict = self.style.paint(code, &verdict);
         let named = count(providers.len(), "file", "files");
         let under = under.map(|entry| format!(" under {entry}")).unwrap_or_default();
-        writeln!(self.out, "{}: a library; {verdict}; {named} of this name{under}", show(name))
+        let text =
+            format!("{}: a library; {result}; {named} of this name{under}", glued(&show(name)));
+        painted(&text, (&result, code), self.style, self.out)
     }
 
     fn library_provider(&mut self, provider: &library::LibraryProvider) -> io::Result<()> {
@@ -152,7 +154,7 @@ impl WhyPage<'_> {
         let wanted = |tried: &&Tried| verbose || (requester.is_missing() && !tried.subdir);
         for tried in requester.tried.iter().filter(wanted) {
             let why = outcome(tried.outcome);
-            let text = format!("{} ({}): {why}", show(&tried.path), tried.how.name());
+            let text = format!("{} ({}): {why}", show(&tried.path), step(tried.how.name()));
             self.detail("tried", &text)?;
         }
         Ok(())

@@ -7,6 +7,7 @@ use crate::demangle::demangle;
 use crate::id::{FileId, RootId};
 use crate::order;
 use crate::order::Arrange as _;
+use crate::report::layout::{name as glued, painted};
 use crate::text::show;
 use crate::views::count;
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,17 +45,18 @@ impl WhyPage<'_> {
             of.map(|requester| requester.file).collect::<BTreeSet<FileId>>().len()
         };
         let undefined = files(&mut requesters.iter().filter(strong).filter(unbound));
-        let verdict = match (undefined, files(&mut requesters.iter())) {
+        let result = match (undefined, files(&mut requesters.iter())) {
             (0, 0) => "nothing refers to it".to_owned(),
             (0, n) => format!("referred to by {}", count(n, "file", "files")),
             (undefined, n) => {
                 format!("referred to by {}, undefined for {undefined}", count(n, "file", "files"))
             }
         };
-        let verdict = self.style.paint(if undefined > 0 { "1;31" } else { "1;32" }, &verdict);
+        let code = if undefined > 0 { "1;31" } else { "1;32" };
         let defined = count(providers.len(), "definition", "definitions");
         let under = under.map(|entry| format!(" under {entry}")).unwrap_or_default();
-        writeln!(self.out, "{}: a symbol; {verdict}; {defined}{under}", show(name))
+        let text = format!("{}: a symbol; {result}; {defined}{under}", glued(&show(name)));
+        painted(&text, (&result, code), self.style, self.out)
     }
 
     /// Writes the raw names, each with its demangled form.

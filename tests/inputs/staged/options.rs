@@ -116,7 +116,7 @@ fn other_commands_know_the_stage() {
     let wrong = lab.linkaudit(&["--isolated", "--root", "stage", "/usr"]);
     let words = String::from_utf8_lossy(&wrong.stdout).into_owned();
     let flat: Vec<&str> = words.split_whitespace().collect();
-    assert!(flat.join(" ").contains("--staged is for staging directories"), "{words}");
+    assert!(flat.join(" ").contains("if DIR is a staging directory, use --staged DIR"), "{words}");
 }
 
 /// Under a whitelist the system below the stage is not read.

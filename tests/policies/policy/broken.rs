@@ -137,9 +137,13 @@ fn placed(case: &Case, part: &str) {
 #[test]
 fn what_is_in_no_policy_is_said_without_a_place() {
     let memory = Memory::default().with("bad.toml", b"schema = 1\n\xff\n");
-    let text = memory.load(&["none.toml", "rocn", "bad.toml"]).expect_err("all are wrong");
+    let text = memory
+        .load(&["none.toml", "rocn", "rocm-6.5", "manylinux_2_42", "bad.toml"])
+        .expect_err("all are wrong");
     for part in [
-        "the policy none.toml cannot be read: no such file",
+        "cannot read policy none.toml: no such file",
+        "did you mean `rocm-6.4`?",
+        "use one of manylinux_2_5, ",
         "`rocn` is neither a built-in policy nor a file",
         "did you mean `rocm`?",
         "bad.toml is not UTF-8: line 2",

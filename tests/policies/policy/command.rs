@@ -120,7 +120,7 @@ fn a_provided_library_is_neither_opened_nor_missing() {
     assert_eq!((&needed["path"], &found["totals"]["assumed"]), (&Value::Null, &1.into()));
     let human = run(&lab, &["p/liba.so"]);
     assert_eq!(human.status, 0, "{}", human.out);
-    let line = "assumed to be in libraries that the target system provides: libnone.so.1 1\n";
+    let line = "assumed to be in libraries that the target system provides: libnone.so.1 (1)\n";
     assert!(human.out.contains(line), "{}", human.out);
     let tree = run(&lab, &["tree", "p/liba.so"]);
     assert!(tree.status == 0 && tree.out.contains("provided"), "{}", tree.out);

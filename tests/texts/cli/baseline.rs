@@ -245,9 +245,10 @@ fn a_rewrite_never_adds_silently() {
     let kept: String =
         text.lines().filter(|l| l.contains(" liba.so ")).map(|l| format!("{l}\n")).collect();
     assert_eq!(written(&lab, "known"), kept);
+    let removed = text.lines().find(|line| line.contains(" libb.so ")).expect("a line");
     for part in [
         "known: 0 lines added, 1 line removed\n",
-        "  - undefined-symbol libb.so two\n",
+        &format!("  - {removed}\n"),
         "  1 new finding not added\nhelp: ",
     ] {
         assert!(pruned.err.contains(part), "{part:?} is not in {}", pruned.err);

@@ -121,7 +121,7 @@ fn the_page_for_people() {
     assert_eq!(lines, expected, "{text}");
     let verbose = run(&lab, &["tree", "p", "-v"]).out.replace(&at(&lab, ""), "");
     assert!(
-        verbose.contains("tried p/bin/../lib/libfoo.so (rpath): no such file or directory"),
+        verbose.contains("tried p/bin/../lib/libfoo.so (RPATH): no such file or directory"),
         "{verbose}"
     );
     let quiet = unwrapped(&run(&lab, &["tree", "p", "-q"]).out);
@@ -222,7 +222,7 @@ fn a_library_of_another_class_is_tried_and_missing() {
     lab.exe("p/app", CALLS_FOO, &[KEEP, "-Lp", "-lfoo", "-Wl,-rpath,$ORIGIN"]);
     lab.cc("p/libfoo.so", FOO, &["-m32", "-nostdlib", "-shared", "-fPIC"], &[]);
     let text = run(&lab, &["tree", "p/app", "-v"]).out;
-    assert!(text.contains("(runpath): another ELF class"), "{text}");
+    assert!(text.contains("(RUNPATH): another ELF class"), "{text}");
 }
 
 /// Runs `tree` in all formats; returns the sizes of the outputs.

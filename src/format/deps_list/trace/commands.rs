@@ -198,7 +198,8 @@ impl Run<'_> {
         true
     }
 
-    /// LLVM's commands link the components that are set before.
+    /// LLVM's commands also link the components in the variable [`COMPONENTS`], which the file sets
+    /// before them.
     pub(super) fn components(&mut self, command: &[u8]) {
         if command.starts_with(b"add_")
             && let Some(words) = self.state.get(COMPONENTS).cloned()
