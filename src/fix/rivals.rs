@@ -24,6 +24,8 @@ pub(super) fn choose(
     let verified = |solutions: &[Arc<Solution>], proofs: &Proofs| -> usize {
         solutions.iter().map(|solution| count(solution, proofs)).sum()
     };
+    let by_file: FastMap<FileId, Arc<Solution>> =
+        first.iter().map(|solution| (solution.file, Arc::clone(solution))).collect();
     let mut better: FastMap<FileId, (usize, Arc<Solution>)> = FastMap::default();
     let mut without: FastMap<FileId, FastSet<ArchiveId>> = FastMap::default();
     let mut tried = next(audit, (&first, &proofs), &mut without);
@@ -34,7 +36,7 @@ pub(super) fn choose(
         let proofs_now = prove(audit, plan, tree, (&tried, None));
         for solution in &tried {
             let found = count(solution, &proofs_now);
-            let known = first.iter().find(|known| known.file == solution.file);
+            let known = by_file.get(&solution.file);
             let known = known.filter(|known| known.by_symbol.len() <= solution.by_symbol.len());
             let Some(known) = known else { continue };
             let most = better.get(&solution.file).map(|(most, _)| *most);

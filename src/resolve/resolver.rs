@@ -230,8 +230,9 @@ impl Resolver {
         needs
     }
 
-    /// The first [`MOST_AHEAD`] needs of objects that are built for `target` and have no search path. Names with
-    /// tokens are skipped. Without a whitelist, names that the policy provides are skipped too.
+    /// The first [`MOST_AHEAD`] needs of objects that are built for `target` and have no search path.
+    /// Names with tokens are skipped. Without a whitelist, names that the policy provides are skipped
+    /// too.
     fn plain_needs(
         &mut self,
         store: &dyn FactStore,
