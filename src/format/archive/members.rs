@@ -49,7 +49,8 @@ pub struct MemberDefect {
 /// One member.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// Offset of its header in the archive. It identifies the member, because names repeat.
+    /// Offset of its header in the archive. It identifies the member, because names repeat. An index
+    /// may list members behind the end of a cut archive.
     pub offset: u64,
     /// Its kind.
     pub kind: MemberKind,

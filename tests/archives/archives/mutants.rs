@@ -4,7 +4,7 @@
 use super::kit::{ar, object};
 use super::random::{Random, number};
 use crate::support::Lab;
-use linkaudit::format::archive::{External, Options, Scratch, members, read};
+use linkaudit::format::archive::{External, MemberKind, Options, Scratch, members, read};
 use linkaudit::symbol_names::Growing;
 use linkaudit::tree::{MemTree, Opened, Tree as _};
 use std::path::Path;
@@ -80,7 +80,9 @@ fn mutants_are_read_to_an_end() {
         let found = members(&file, &options, &mut Scratch::default()).expect("it can be read");
         let names = names.close();
         for member in &found.list {
-            assert!(member.offset < len, "seed {seed}");
+            // The index lists members behind the end of a cut archive.
+            let is_behind = member.kind == MemberKind::Damaged && !found.damage.is_empty();
+            assert!(member.offset < len || is_behind, "seed {seed}");
             listed +=
                 found.symbols(member).iter().filter(|s| !names.text(s.name).is_empty()).count();
         }
