@@ -344,7 +344,7 @@ mod tests {
             text.contains(" --> a.toml:2:22\n") && text.contains("did you mean `default`?"),
             "{text}"
         );
-        assert!(text.contains("the policy c.toml cannot be read: entity not found"), "{text}");
+        assert!(text.contains("cannot read policy c.toml: entity not found"), "{text}");
     }
 
     #[test]

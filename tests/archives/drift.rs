@@ -67,7 +67,7 @@ fn lists_that_lack_a_name_are_reported() {
         "foreach(x FooD)\nendforeach()\nset(L FooA FooB FooC)\n",
     ] {
         let (status, said) = check(&lab, list);
-        let why = "inside of FooD, which is not in l.cmake";
+        let why = "comes from FooD, which is not in l.cmake";
         assert!(status == Some(1) && said.contains(why), "{list}{said}");
     }
 }
