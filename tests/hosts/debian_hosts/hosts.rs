@@ -97,6 +97,8 @@ pub const AFTER: &[(&str, &str)] = &[
     ("lib/*/perl5/*/auto/{APR,Apache2,ModPerl}/**/*.so", "lib/*/libperl.so.*"),
     ("lib/*/perl5/*/auto/nginx/*.so", "lib/nginx/modules/ngx_http_perl_module.so"),
     ("lib/*/perl5/*/auto/nginx/*.so", "lib/*/libperl.so.*"),
+    // It asks the server for libglamoregl.so first, which needs libgbm.
+    ("lib/xorg/modules/drivers/modesetting_drv.so", "lib/*/libgbm.so.1*"),
     // load_module in the order of modules-enabled.
     ("lib/nginx/modules/ngx_http_lua_module.so", "lib/nginx/modules/ndk_http_module.so"),
     ("lib/nginx/modules/ngx_stream_*.so", "lib/nginx/modules/ngx_stream_module.so"),
