@@ -342,7 +342,10 @@ impl PolicyBuilder<'_> {
                 exports: self.patterns(table, "exports", Pattern::name),
                 symbols: self.patterns(table, "symbols", Pattern::name),
                 executable: table.text("executable").map(str::to_owned),
-                loads: table.texts("loads").map(|(text, _)| text.to_owned()).collect(),
+                loads: self
+                    .list(table, "loads", "this library")
+                    .map(|(all, _)| all)
+                    .unwrap_or_default(),
                 list: table.text("list").map(str::to_owned),
                 origin: self.origin(&table.span),
             };

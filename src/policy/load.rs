@@ -262,8 +262,9 @@ fn plain(error: &io::Error) -> String {
 /// The built-in policies that a name may mean; `names` are all of them. `None` for the name of a
 /// file.
 fn meant(name: &str, names: &[&str]) -> Option<String> {
-    // The nearest release of a platform is another platform: the reader chooses.
-    let family = ["manylinux_", "musllinux_"].into_iter().find(|family| name.starts_with(family));
+    // The nearest release is another one: the reader chooses.
+    let family =
+        ["manylinux_", "musllinux_", "rocm-"].into_iter().find(|family| name.starts_with(family));
     if let Some(family) = family {
         let all: Vec<&str> = names.iter().copied().filter(|own| own.starts_with(family)).collect();
         return Some(format!("use one of {}", all.join(", ")));

@@ -142,7 +142,7 @@ fn what_is_in_no_policy_is_said_without_a_place() {
         .expect_err("all are wrong");
     for part in [
         "cannot read policy none.toml: no such file",
-        "did you mean `rocm-6.4`?",
+        "use one of rocm-6.0, rocm-6.4, ",
         "use one of manylinux_2_5, ",
         "`rocn` is neither a built-in policy nor a file",
         "did you mean `rocm`?",

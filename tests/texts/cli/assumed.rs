@@ -45,7 +45,7 @@ fn a_path_makes_a_plugin() {
     let run = run(&lab, &["p"]);
     assert_eq!(run.status, 0);
     let text = "nothing wrong: 1 ELF file, 1 entry point\n2 references assumed to be in host \
-                programs that were not given: python 2\n";
+                programs that were not given: python (2)\n";
     assert_eq!(run.out, text);
 }
 
@@ -211,7 +211,7 @@ fn a_missing_library_explains_what_the_program_does_not() {
     assert_eq!((&totals["assumed"], &totals["explained"]), (&json!(2), &json!(0)));
     let text = run(&lab, &allowed).out;
     assert!(text.contains("1 undefined reference assumed to be in missing libraries"), "{text}");
-    assert!(text.contains("programs that were not given: python 1\n"), "{text}");
+    assert!(text.contains("programs that were not given: python (1)\n"), "{text}");
 }
 
 #[test]
