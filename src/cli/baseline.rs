@@ -123,8 +123,8 @@ pub(super) fn refuse(shared: &SharedOptions, command: &str) -> Result<()> {
 /// Reports stale lines on stderr, for outputs that do not show them.
 pub(super) fn say_stale(report: &Report, known: &BaselineUse<'_>) {
     let name = &known.baseline.name;
-    for stale in &report.stale {
-        let words = report.stale_words(stale);
+    for (stale, reason) in report.stale_lines() {
+        let words = stale.words(reason.as_deref());
         message::warning(&format!("{name}:{}: stale line: {words}", stale.line));
     }
 }

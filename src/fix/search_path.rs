@@ -19,7 +19,7 @@ use crate::package::search_entry;
 use crate::plan::Plan;
 use crate::resolve::ROOT;
 use crate::text::last_part;
-use crate::tree::{Tree, without_dots};
+use crate::tree::{Tree, is_set_id, without_dots};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -227,11 +227,7 @@ fn opened(audit: &Audit, findings: &Findings) -> BTreeMap<FileId, BTreeSet<PathB
 /// user may start the file with rights that this user does not have: the loader then ignores
 /// entries with `$ORIGIN` (`elf/dl-load.c`, `_dl_dst_substitute`).
 pub(super) fn entry(tree: &dyn Tree, path: &Path, directory: &Path) -> Option<PathBuf> {
-    const SETUID: u32 = 0o4000;
-    // Without the right of the group to execute, the bit has another meaning.
-    const SETGID: u32 = 0o2010;
-    let mode = tree.mode(path).unwrap_or(0);
-    if mode & SETUID != 0 || mode & SETGID == SETGID || tree.has_capabilities(path) {
+    if tree.mode(path).is_some_and(is_set_id) || tree.has_capabilities(path) {
         return Some(directory.to_path_buf());
     }
     search_entry(path, directory)

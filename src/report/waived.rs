@@ -52,9 +52,10 @@ pub(super) fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::
     let stale = report.stale.len();
     if stale > 0 {
         let lines = count(stale, "stale baseline line", "stale baseline lines");
-        writeln!(out, "{lines}{}", absent(report))?;
-        for line in &report.stale {
-            writeln!(out, "    line {}: {}", line.line, report.stale_words(line))?;
+        let all = report.stale_lines();
+        writeln!(out, "{lines}{}", absent(&all))?;
+        for (line, reason) in all {
+            writeln!(out, "    line {}: {}", line.line, line.words(reason.as_deref()))?;
         }
     }
     if style.verbose && counts.unused_elsewhere > 0 {
@@ -67,19 +68,19 @@ pub(super) fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::
 
 /// How many of the stale lines are about findings that no longer occur. The list of the lines has
 /// the reasons of the others.
-fn absent(report: &Report) -> String {
-    let is_absent = |line: &&StaleLine| report.other_reason(line).is_none();
-    let absent: Vec<&StaleLine> = report.stale.iter().filter(is_absent).collect();
-    let is_all = absent.len() == report.stale.len();
+fn absent(stale: &[(&StaleLine, Option<String>)]) -> String {
+    let is_absent = |(_, reason): &&(&StaleLine, Option<String>)| reason.is_none();
+    let absent: Vec<_> = stale.iter().filter(is_absent).collect();
+    let is_all = absent.len() == stale.len();
     let what = match absent.len() {
         0 => return String::new(),
         1 if is_all => "its finding no longer occurs".to_owned(),
         _ if is_all => "their findings no longer occur".to_owned(),
         n => count(n, "finding no longer occurs", "findings no longer occur"),
     };
-    let gone = match absent.iter().filter(|line| line.gone).count() {
+    let gone = match absent.iter().filter(|(line, _)| line.gone).count() {
         0 => String::new(),
-        1 if report.stale.len() == 1 => ", because the file is gone".to_owned(),
+        1 if stale.len() == 1 => ", because the file is gone".to_owned(),
         gone => format!(", {gone} because the file is gone"),
     };
     format!(": {what}{gone}")

@@ -76,8 +76,7 @@ line for one does not waive the other.
 
 An `installed` file has the needed name and belongs to an installed Debian package, but lies outside of the
 directories that the loader searches. A `removed` file belongs to an installed package and does not exist: install
-the package again. A file that needs a C library other than that of the process is
-skipped.
+the package again. A file that needs a C library other than that of the process is skipped.
 
 ## Limits
 

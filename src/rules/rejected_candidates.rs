@@ -10,7 +10,7 @@ use crate::package::search_entry;
 use crate::resolve::ROOT;
 use crate::resolve::trace::Tried;
 use crate::text::show;
-use crate::tree::without_dots;
+use crate::tree::{is_set_id, without_dots};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -20,10 +20,6 @@ const SLASH: &str = "the loader does not search for a name with a slash";
 const ONLY_SONAME: &str = "only its DT_SONAME is the needed name";
 /// Upper bound for the entry points whose link maps are asked for the place of an object.
 const MOST_ROOTS: usize = 16;
-/// S_ISUID, and S_ISGID with the right of the group to execute. Without that right, S_ISGID has
-/// another meaning.
-const SETUID: u32 = 0o4000;
-const SETGID: u32 = 0o2010;
 
 /// A need for which the loader finds no file.
 #[derive(Clone, Copy)]
@@ -90,18 +86,16 @@ impl Query<'_> {
 
     /// The entry with which the object finds libraries in `directory` under all entry points;
     /// `None` if no entry can name the directory. An entry is absolute if the object is found in
-    /// several places, or is a program with set-ID bits: the loader then ignores `$ORIGIN` for other
-    /// users (`elf/dl-load.c`, `_dl_dst_substitute`).
+    /// several places, or is a program with set-ID bits: the loader then ignores `$ORIGIN` for
+    /// other users (`elf/dl-load.c`, `_dl_dst_substitute`).
     fn entry(
         &self,
         need: Need<'_>,
         origins: &BTreeSet<PathBuf>,
         directory: &Path,
     ) -> Option<Vec<u8>> {
-        let is_privileged = |root: &RootId| {
-            let mode = self.facts(self.closure(*root).root.file).stat.mode;
-            mode & SETUID != 0 || mode & SETGID == SETGID
-        };
+        let is_privileged =
+            |root: &RootId| is_set_id(self.facts(self.closure(*root).root.file).stat.mode);
         let mut origins = origins.iter();
         let entry = match (origins.next(), origins.next()) {
             (Some(only), None) if !need.roots.iter().take(MOST_ROOTS).any(is_privileged) => {

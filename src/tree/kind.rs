@@ -17,6 +17,15 @@ pub struct Stat {
     pub mode: u32,
 }
 
+/// True for permission bits with which another user starts a program with rights of its owner or
+/// group.
+pub fn is_set_id(mode: u32) -> bool {
+    const SETUID: u32 = 0o4000;
+    // Without the right of the group to execute, the bit has another meaning.
+    const SETGID: u32 = 0o2010;
+    mode & SETUID != 0 || mode & SETGID == SETGID
+}
+
 /// A special file: loaders never map one, and opening it may block or have side effects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Special {

@@ -37,7 +37,7 @@ pub use file::{Handle, KeptOpen, Permit, ReadAt};
 pub use first_error::{FirstError, FirstErrorTree};
 pub use follow::MOST_LINKS;
 pub use inside::{InsideTree, without_dots};
-pub use kind::{DirEntryKind, EntryType, FileOrigin, Special, Stat};
+pub use kind::{DirEntryKind, EntryType, FileOrigin, Special, Stat, is_set_id};
 pub use link_targets::LinkTargets;
 pub use mem::MemTree;
 pub use overlay::{MountError, OverlayTree};

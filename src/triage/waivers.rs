@@ -172,8 +172,8 @@ const KEYS: [WaiverKey; 7] = [
     (|waiver| &waiver.detail, |finding| finding.detail.as_deref()),
 ];
 
-/// The first waiver, by policy name and line, that accepts a finding on the day `today`. `sonames` has the further
-/// hard links of files.
+/// The first waiver, by policy name and line, that accepts a finding on the day `today`. `sonames`
+/// has the further hard links of files.
 pub fn waiver_of<'p>(
     policy: &'p Policy,
     today: Day,

@@ -9,7 +9,7 @@ use crate::support;
 use crate::support::random;
 use crate::support::report;
 
-use random::amount;
+use random::number;
 use report::{Report, text};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -162,7 +162,7 @@ fn ours(node: Option<&Path>, file: &Path) -> Vec<String> {
 #[test]
 fn node_loads_what_is_called_good() {
     let Some(node) = node() else { return skip("npm", "there is no node") };
-    let count = usize::try_from(amount("LINKAUDIT_NPM", 4)).expect("a count");
+    let count = usize::try_from(number("LINKAUDIT_NPM", 4)).expect("a count");
     let (mut packages, mut files, mut bad, mut differences) = (0, 0, 0, Vec::new());
     for package in PACKAGES.iter().take(count) {
         let lab = Lab::new();

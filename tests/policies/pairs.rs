@@ -11,7 +11,7 @@ mod oracle;
 
 use crate::support;
 use crate::support::debian::{self, Debian};
-use crate::support::random::amount;
+use crate::support::random::number;
 
 use oracle::{Export, Library, Moved};
 use rayon::prelude::*;
@@ -73,7 +73,7 @@ const PAIRS: &[Pair] = &[
 ];
 
 fn pairs() -> &'static [Pair] {
-    let wanted = usize::try_from(amount("LINKAUDIT_PAIRS", 3)).unwrap_or(usize::MAX);
+    let wanted = usize::try_from(number("LINKAUDIT_PAIRS", 3)).unwrap_or(usize::MAX);
     &PAIRS[..PAIRS.len().min(wanted)]
 }
 

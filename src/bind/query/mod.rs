@@ -222,8 +222,8 @@ impl QueryAnswers {
         self.bound.iter().nth(root.index()).map_or(&[], |list| list)
     }
 
-    /// Answers the query about duplicate names, or returns the missing facts. [`Contested::take`] must have stored
-    /// the relocations of `names`.
+    /// Answers the query about duplicate names, or returns the missing facts. [`Contested::take`]
+    /// must have stored the relocations of `names`.
     pub fn find_duplicates(
         &mut self,
         source: QueryInput<'_>,

@@ -9,7 +9,7 @@ use crate::report::entry::ReportEntry;
 use crate::report::layout::{LabelledLines, name};
 use crate::report::model::{CauseKind, ReportFinding};
 use crate::report::referring::ReferringMembers;
-use crate::text::{shell_path, show, show_path};
+use crate::text::{common_parts, shell_path, show, show_path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -304,10 +304,7 @@ fn defining_all<'e>(
 
 /// The candidate whose path has the longest common prefix with the path of `file`.
 pub(super) fn nearest<'a>(file: &Path, candidates: &[&'a Path]) -> Option<&'a Path> {
-    let common = |other: &Path| {
-        file.components().zip(other.components()).take_while(|(a, b)| a == b).count()
-    };
-    candidates.iter().copied().rev().max_by_key(|candidate| common(candidate))
+    candidates.iter().copied().rev().max_by_key(|candidate| common_parts(file, candidate))
 }
 
 /// Libraries of glibc that share private data with its loader.

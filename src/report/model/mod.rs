@@ -31,6 +31,7 @@ pub use platform::{Blocker, BlockerKind, PlatformResult};
 pub use scope::{ScopeFile, SearchedScope};
 
 use crate::catalogue::Level;
+use crate::id::FastMap;
 use crate::text::{raw, show};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -267,37 +268,37 @@ pub struct StaleLine {
 }
 
 impl Report {
-    /// A stale line for people, with the reason if it is not just that the finding is absent.
-    pub fn stale_words(&self, line: &StaleLine) -> String {
-        let reason = match self.other_reason(line) {
-            Some(reason) => format!(": {reason}"),
-            None if line.gone => " (file gone)".to_owned(),
-            None => String::new(),
-        };
-        line.words() + &reason
-    }
-
-    /// The reason why a line is stale although its finding may occur.
-    pub fn other_reason(&self, line: &StaleLine) -> Option<String> {
-        if crate::rules::find(&line.rule).is_none() {
-            return Some("unknown rule".to_owned());
+    /// The stale lines, each with the reason if its finding may still occur.
+    pub fn stale_lines(&self) -> Vec<(&StaleLine, Option<String>)> {
+        let mut used: FastMap<(&str, &Path), Option<u32>> = FastMap::default();
+        for waived in self.waived.iter().filter(|waived| waived.waiver.by == WaivedBy::Baseline) {
+            let finding = &waived.finding;
+            let place = (&*finding.fingerprint, &*finding.file.path);
+            used.entry(place).or_insert(waived.waiver.line);
         }
-        let is_same = |waived: &&WaivedFinding| {
-            waived.waiver.by == WaivedBy::Baseline
-                && waived.finding.fingerprint == line.fingerprint
-                && *waived.finding.file.path == *Path::new(OsStr::from_bytes(&line.path))
+        let reason = |line: &StaleLine| {
+            if crate::rules::find(&line.rule).is_none() {
+                return Some("unknown rule".to_owned());
+            }
+            let place = (&*line.fingerprint, Path::new(OsStr::from_bytes(&line.path)));
+            let other = (*used.get(&place)?)?;
+            Some(format!("repeats line {other}"))
         };
-        let other = self.waived.iter().find(is_same)?.waiver.line?;
-        Some(format!("repeats line {other}"))
+        self.stale.iter().map(|line| (line, reason(line))).collect()
     }
 }
 
 impl StaleLine {
-    /// The line without its comment, in readable form.
-    fn words(&self) -> String {
+    /// The line for people, without its comment. `reason` is that of [`Report::stale_lines`].
+    pub fn words(&self, reason: Option<&str>) -> String {
         let name = show(&self.name);
         let name = if name.is_empty() { name } else { format!(" {name}") };
-        format!("{} {}{name}", self.rule, show(&self.path))
+        let reason = match reason {
+            Some(reason) => format!(": {reason}"),
+            None if self.gone => " (file gone)".to_owned(),
+            None => String::new(),
+        };
+        format!("{} {}{name}{reason}", self.rule, show(&self.path))
     }
 }
 

@@ -3,7 +3,7 @@
 //! other packages.
 
 use super::{CMakePackage, System, Verdict, difference, dirs, has_chroot, ours};
-use crate::package_text::random::{Random, amount, number};
+use crate::package_text::random::{Random, number};
 use crate::support::skip;
 use linkaudit::policy::{Origin, Policy, RequiredPackage};
 use std::collections::{BTreeMap, BTreeSet};
@@ -91,7 +91,7 @@ fn components_are_found_alike() {
     let all = cases.len();
     Random::new(number("LINKAUDIT_SEED", 23)).shuffle(&mut cases);
     // With the number of `.ci/nightly`, these are all.
-    let count = 3 * amount("LINKAUDIT_TEXTS", 15);
+    let count = 3 * number("LINKAUDIT_TEXTS", 15);
     cases.truncate(usize::try_from(count).expect("a number"));
     let mut wanted: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (at, component) in &cases {
