@@ -13,7 +13,7 @@ use crate::diff::{self, Difference, PolicyDecisions, Side, SideSymbols};
 use crate::facts::FileFacts;
 use crate::finding::Finding;
 use crate::policy::Policy;
-use crate::report::model::{AuditFacts, Parts};
+use crate::report::model::{AuditFacts, Parts, ReportFinding};
 use crate::report::{self, NamedFormat, Rendering, Report, json};
 use crate::text::show_path;
 use crate::tree::DiskTree;
@@ -21,6 +21,7 @@ use crate::triage::{self, Sonames};
 use anyhow::{Context as _, Result, bail};
 use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Upper bound in bytes for a report. A report of a whole system with `--facts` has several hundred
 /// MiB.
@@ -66,6 +67,8 @@ fn of_report(
 struct SideSource {
     name: String,
     of: SideInput,
+    /// The result of [`diff::apply_policy`].
+    allowed: Vec<ReportFinding>,
 }
 
 enum SideInput {
@@ -85,7 +88,7 @@ impl SideSource {
     /// has applied them already.
     fn apply(&mut self, policy: &Policy) {
         if let SideInput::Report(report) = &mut self.of {
-            diff::apply_policy(report, policy, plan::today());
+            self.allowed = diff::apply_policy(report, policy, plan::today());
         }
     }
 
@@ -116,9 +119,11 @@ pub(super) fn diff(shared: &SharedOptions, options: &DiffOptions) -> Result<Exit
     let shared = &SharedOptions { sandbox: Sandbox::Off, ..shared.clone() };
     threads::start(plan::wanted_threads(shared));
     let source = |path: &Path, read: Option<Report>, staged| match read {
-        Some(report) => {
-            Ok(SideSource { name: show_path(path), of: SideInput::Report(Box::new(report)) })
-        }
+        Some(report) => Ok(SideSource {
+            name: show_path(path),
+            of: SideInput::Report(Box::new(report)),
+            allowed: Vec::new(),
+        }),
         None => audit(shared, path, staged),
     };
     let (old, new) = rayon::join(|| read(&options.old), || read(&options.new));
@@ -189,6 +194,10 @@ fn audit(shared: &SharedOptions, path: &Path, staged: bool) -> Result<SideSource
     let mut prepared = prepare(&own, &paths)?;
     // Compare the exports of programs too: plugins use them.
     prepared.plan.definitions = true;
+    let policy = Arc::clone(&prepared.plan.policy);
+    if diff::allows_unread(&policy) {
+        diff::find_unread(Arc::make_mut(&mut prepared.plan.policy), &policy::command_line());
+    }
     output_conflicts::check(&prepared.plan, &*prepared.tree, &own, &[])?;
     prepared.refuse_other_files(&own, &paths).map_err(|error| match error.to_string() {
         text if text.contains("\nhelp: ") => error,
@@ -203,7 +212,7 @@ fn audit(shared: &SharedOptions, path: &Path, staged: bool) -> Result<SideSource
     let progress = Progress::new(prepared.progress);
     let walked = walk(plan, &**tree, &progress);
     let parts = Parts { files: true, archives: false };
-    let run = AuditRun::new(plan.clone(), &**tree, walked, baselines, parts);
+    let mut run = AuditRun::new(plan.clone(), &**tree, walked, baselines, parts);
     drop(progress);
     run.require_elf(&own)?;
     output_conflicts::after(&run.audit, &own, &[])?;
@@ -213,7 +222,12 @@ fn audit(shared: &SharedOptions, path: &Path, staged: bool) -> Result<SideSource
             "{name}: no ELF files\nhelp: name a prefix with programs or libraries, or a JSON report"
         );
     }
-    Ok(SideSource { name, of: SideInput::Run(Box::new(run)) })
+    let allowed = if diff::allows_unread(&policy) {
+        diff::apply_policy(&mut run.report, &policy, plan::today())
+    } else {
+        Vec::new()
+    };
+    Ok(SideSource { name, of: SideInput::Run(Box::new(run)), allowed })
 }
 
 /// Reads a JSON report from a file or a pipe. `None` if `path` is a directory, a file of another
@@ -256,5 +270,5 @@ fn side(source: &SideSource) -> Side<'_> {
         SideInput::Run(run) => SideSymbols::Audit(AuditFacts::new(&run.audit)),
         SideInput::Report(_) => SideSymbols::Report(report),
     };
-    Side::new(&source.name, report, symbols)
+    Side::new(&source.name, report, &source.allowed, symbols)
 }

@@ -166,14 +166,18 @@ fn refuse(mistakes: &PolicyErrors, color: bool, after: &str) -> anyhow::Error {
 /// Rules that the command line names by an old id.
 fn renamed_levels(shared: &SharedOptions) -> impl Iterator<Item = Renamed> {
     shared.levels.iter().filter_map(|(old, _)| {
-        let origin = Origin { source: "command line".into(), line: 0 };
-        Some(Renamed { old: old.clone(), new: renamed(old)?, origin })
+        Some(Renamed { old: old.clone(), new: renamed(old)?, origin: command_line() })
     })
+}
+
+/// The location of settings on the command line.
+pub(super) fn command_line() -> Origin {
+    Origin { source: "command line".into(), line: 0 }
 }
 
 /// Settings of `-A`, `-W` and `-D`, in the order typed.
 fn levels(shared: &SharedOptions) -> Result<Vec<LevelSetting>> {
-    let origin = Origin { source: "command line".into(), line: 0 };
+    let origin = command_line();
     let setting = |(name, level): &(String, _)| {
         if !rules::catalogue().names(name) {
             let ids = rules::catalogue().rules().iter().map(|known| known.id);

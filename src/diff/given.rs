@@ -1,9 +1,10 @@
 //! Applies the levels and waivers of a run to reports that were read. These reports have the levels
 //! and waivers of their own runs.
 
-use crate::catalogue::Level;
+use super::unread::RULES;
+use crate::catalogue::{KnownRule, Level};
 use crate::finding::Finding;
-use crate::policy::{Day, Policy};
+use crate::policy::{Day, LevelSetting, Origin, Policy};
 use crate::report::Report;
 use crate::report::model::{ReportFinding, ReportWaiver, WaivedFinding};
 use crate::rules;
@@ -11,15 +12,18 @@ use crate::triage::{AppliedWaiver, Sonames, waiver_of};
 use std::sync::Arc;
 
 /// Applies the levels that `policy` sets, and its waivers, to the findings of `report`. Default
-/// levels do not apply: the run of the report may have enabled a rule.
-pub fn apply_policy(report: &mut Report, policy: &Policy, today: Day) {
+/// levels do not apply: the run of the report may have enabled a rule. Returns the findings about
+/// unread paths that `policy` allows: a comparison needs them.
+pub fn apply_policy(report: &mut Report, policy: &Policy, today: Day) -> Vec<ReportFinding> {
     let set = |id: &str| policy.set_level_of(&rules::find(id)?.known());
     let names = Sonames::default();
     let was_open = is_open(&report.findings);
+    let mut unread = Vec::new();
     let mut findings = Vec::with_capacity(report.findings.len());
     for mut finding in std::mem::take(&mut report.findings) {
         let level = set(&finding.rule);
         if level == Some(Level::Allow) {
+            unread.extend(RULES.contains(&&*finding.rule).then_some(finding));
             continue;
         }
         let of_run = report.rules.iter().find(|run| *run.id == *finding.rule);
@@ -38,8 +42,37 @@ pub fn apply_policy(report: &mut Report, policy: &Policy, today: Day) {
     }
     report.complete |= was_open && !is_open(&findings);
     report.findings = findings;
-    report.waived.retain(|waived| set(&waived.finding.rule) != Some(Level::Allow));
+    let is_allowed = |waived: &WaivedFinding| set(&waived.finding.rule) == Some(Level::Allow);
+    let (allowed, waived) = std::mem::take(&mut report.waived).into_iter().partition(is_allowed);
+    report.waived = waived;
+    let allowed: Vec<WaivedFinding> = allowed;
+    let allowed = allowed.into_iter().map(|waived| waived.finding);
+    unread.extend(allowed.filter(|finding| RULES.contains(&&*finding.rule)));
     report.rules.retain(|run| set(&run.id) != Some(Level::Allow));
+    unread
+}
+
+/// True if `policy` allows a rule about unread paths.
+pub fn allows_unread(policy: &Policy) -> bool {
+    allowed(policy).next().is_some()
+}
+
+/// Lets an audit find unread paths although `policy` allows the rules about them. `origin` is the
+/// location of the new levels. After the audit, [`apply_policy`] must remove the findings.
+pub fn find_unread(policy: &mut Policy, origin: &Origin) {
+    let setting = |rule: KnownRule| LevelSetting {
+        name: rule.id.to_owned(),
+        level: Level::Warning,
+        origin: origin.clone(),
+    };
+    let levels = allowed(policy).map(setting).collect();
+    policy.set(levels);
+}
+
+/// The rules about unread paths that `policy` allows.
+fn allowed(policy: &Policy) -> impl Iterator<Item = KnownRule> {
+    let known = RULES.iter().filter_map(|id| rules::find(id)).map(rules::Rule::known);
+    known.filter(|rule| policy.level_of(rule) == Level::Allow)
 }
 
 /// True if one of the findings leaves the report incomplete.

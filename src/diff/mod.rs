@@ -30,7 +30,7 @@ mod words;
 mod worse;
 
 pub use compare::compare;
-pub use given::apply_policy;
+pub use given::{allows_unread, apply_policy, find_unread};
 pub use human::{markdown, render as human, table};
 pub use json::{SCHEMA, render as json};
 pub use sides::{PolicyDecisions, Side, SideSymbols};

@@ -97,12 +97,18 @@ pub(super) struct PrefixLink<'a> {
 }
 
 impl<'a> Side<'a> {
-    /// A side with a report and the symbols of its files.
-    pub fn new(name: &'a str, report: &'a Report, symbols: SideSymbols<'a>) -> Self {
+    /// A side with a report and the symbols of its files. `allowed` is the result of
+    /// [`apply_policy`](super::apply_policy).
+    pub fn new(
+        name: &'a str,
+        report: &'a Report,
+        allowed: &'a [ReportFinding],
+        symbols: SideSymbols<'a>,
+    ) -> Self {
         let files = report.files.iter().enumerate();
         let indices: FastMap<&Path, usize> = files.map(|(at, file)| (&*file.path, at)).collect();
         let (by_soname, links) = (FastMap::default(), links(report));
-        let unread = UnreadPaths::of(report, |path| indices.contains_key(path));
+        let unread = UnreadPaths::of(report, allowed, |path| indices.contains_key(path));
         let mut side = Self { name, report, symbols, indices, by_soname, links, unread };
         let mut by_soname = FastMap::default();
         for file in side.own() {
@@ -184,6 +190,11 @@ impl<'a> Side<'a> {
     /// All names that files need.
     pub(super) fn needed_names(&self) -> FastSet<&'a [u8]> {
         self.own().flat_map(|file| file.needed.iter().map(|need| &*need.name)).collect()
+    }
+
+    /// The first audited file with this soname or, without a soname, this file name.
+    pub(super) fn library(&self, soname: &[u8]) -> Option<&'a File> {
+        self.by_soname.get(soname).copied()
     }
 
     /// The audited libraries that a file loads, directly or not. They are found by soname. If a

@@ -10,9 +10,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// Rules about files that could not be read completely.
-const RULES: [&str; 2] = ["malformed", "unreadable"];
+pub(super) const RULES: [&str; 2] = ["malformed", "unreadable"];
 
-/// Findings of [`RULES`], waived ones too: a waiver makes no file readable. The keys are paths below
+/// Findings of [`RULES`], with those that are waived or allowed: the files stay unread. The keys are paths below
 /// the prefix, without store hashes.
 #[derive(Default)]
 pub(super) struct UnreadPaths<'a> {
@@ -26,12 +26,17 @@ pub(super) struct UnreadPaths<'a> {
 }
 
 impl<'a> UnreadPaths<'a> {
-    /// The unread paths of a report. `has_file` is true for paths of its files.
-    pub(super) fn of(report: &'a Report, has_file: impl Fn(&Path) -> bool) -> Self {
+    /// The unread paths of a report. `allowed` has findings of [`RULES`] that are not in the report.
+    /// `has_file` is true for paths of its files.
+    pub(super) fn of(
+        report: &'a Report,
+        allowed: &'a [ReportFinding],
+        has_file: impl Fn(&Path) -> bool,
+    ) -> Self {
         let waived = report.waived.iter().map(|waived| &waived.finding);
         // A given directory that cannot be listed has no prefix, and hides all files.
         let is_bare = report.files.is_empty();
-        let all = report.findings.iter().chain(waived);
+        let all = report.findings.iter().chain(waived).chain(allowed);
         let mut out = Self::default();
         for finding in all.filter(|finding| RULES.contains(&&*finding.rule)) {
             let is_whole = is_bare && finding.file.prefix.is_none() && finding.rule == "unreadable";

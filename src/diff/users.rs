@@ -30,9 +30,9 @@ impl<'a> Users<'a> {
         if names.is_empty() {
             return Self::default();
         }
-        let old = &old.report.files[..];
-        let outside = against.iter().map(|side| Environment::new(side, old, names));
-        let environments = outside.chain([Environment::new(new, &[], names)]).collect();
+        let others = Others { files: old, exports: new };
+        let outside = against.iter().map(|side| Environment::new(side, Some(others), names));
+        let environments = outside.chain([Environment::new(new, None, names)]).collect();
         Self { environments, after: Vec::new() }
     }
 
@@ -43,8 +43,8 @@ impl<'a> Users<'a> {
         (old, new): (&'a Side<'_>, &'a Side<'_>),
         names: &FastSet<&[u8]>,
     ) -> Self {
-        let [before, after] = [old, new].map(|others| {
-            let others = &others.report.files[..];
+        let [before, after] = [old, new].map(|side| {
+            let others = Some(Others { files: side, exports: side });
             against.iter().map(|side| Environment::new(side, others, names)).collect()
         });
         Self { environments: before, after }
@@ -123,20 +123,27 @@ struct Environment<'a> {
 /// defines.
 type OfFile = (Vec<(Vec<u8>, SymbolReference)>, Vec<Vec<u8>>);
 
+/// The report whose libraries the files of another report load.
+#[derive(Clone, Copy)]
+struct Others<'a, 's> {
+    files: &'a Side<'s>,
+    /// The report that decides what these libraries define: that of the old or the new version.
+    exports: &'a Side<'s>,
+}
+
 impl<'a> Environment<'a> {
-    fn new(side: &'a Side<'_>, others: &'a [File], names: &FastSet<&[u8]>) -> Self {
+    fn new(side: &'a Side<'_>, others: Option<Others<'a, '_>>, names: &FastSet<&[u8]>) -> Self {
+        let other_files = others.iter().flat_map(|others| &others.files.report.files);
         let count = side.report.files.len();
         let own: FastSet<&Path> = side.own().map(|file| &*file.path).collect();
-        let files: Vec<&File> = side.report.files.iter().chain(others).collect();
+        let files: Vec<&File> = side.report.files.iter().chain(other_files).collect();
         let found: Vec<OfFile> = files[..count]
             .par_iter()
             .enumerate()
             .map(|(at, file)| {
                 let is_own = own.contains(&*file.path);
                 let references = if is_own { references(side, at, names) } else { Vec::new() };
-                let exports = side.exports(file);
-                let defined = exports.iter().filter(|export| names.contains(&*export.name));
-                (references, defined.map(|export| export.name.to_vec()).collect())
+                (references, defined(side, file, names))
             })
             .collect();
         let by_name = [by_name(&files[..count], 0), by_name(&files[count..], count)];
@@ -157,11 +164,27 @@ impl<'a> Environment<'a> {
             for (name, reference) in references {
                 out.references.entry(name).or_default().push(reference);
             }
-            for name in defined {
-                out.definers.entry(name).or_default().push(at);
-            }
+            out.define(at, defined);
+        }
+        let loaded = out.loaded.values().flat_map(|loaded| &loaded.files);
+        let others_loaded: BTreeSet<usize> = loaded.copied().filter(|at| *at >= count).collect();
+        let exports = others.map(|others| others.exports);
+        for at in others_loaded {
+            let library =
+                exports.and_then(|side| Some((side, side.library(soname(out.files[at]))?)));
+            out.define(
+                at,
+                library.map_or_else(Vec::new, |(side, file)| defined(side, file, names)),
+            );
         }
         out
+    }
+
+    /// Adds the file at an index as a definer of these names.
+    fn define(&mut self, at: usize, names: Vec<Vec<u8>>) {
+        for name in names {
+            self.definers.entry(name).or_default().push(at);
+        }
     }
 
     fn users(&self, change: &Change, library: &[u8]) -> impl Iterator<Item = &Path> {
@@ -237,6 +260,13 @@ impl<'a> Environment<'a> {
         };
         reference.library.is_none() && { definers }.any(is_other)
     }
+}
+
+/// Those of `names` that a file of `side` defines.
+fn defined(side: &Side<'_>, file: &File, names: &FastSet<&[u8]>) -> Vec<Vec<u8>> {
+    let exports = side.exports(file);
+    let defined = exports.iter().filter(|export| names.contains(&*export.name));
+    defined.map(|export| export.name.to_vec()).collect()
 }
 
 /// The strong references of a file to `names`.

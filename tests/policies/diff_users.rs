@@ -183,6 +183,22 @@ const CASES: &[Case] = &[
         fails: false,
     },
     Case {
+        name: "another library takes the place of a library",
+        old: WITH_R,
+        new: "echo 'int f(void) { return 1; }' | so libs.so.1
+            echo 'int g(void) { return 2; }' | so libq.so.1 -Wl,--no-as-needed ./libs.so.1",
+        program: CALL,
+        fails: false,
+    },
+    Case {
+        name: "another library without the function takes the place of a library",
+        old: WITH_R,
+        new: "echo 'int h(void) { return 1; }' | so libs.so.1
+            echo 'int g(void) { return 2; }' | so libq.so.1 -Wl,--no-as-needed ./libs.so.1",
+        program: CALL,
+        fails: true,
+    },
+    Case {
         name: "weak from now on",
         old: PLAIN,
         new: "echo '__attribute__((weak)) int f(void) { return 1; } int g(void) { return 2; }' | so libq.so.1",

@@ -169,3 +169,26 @@ fn what_a_missing_library_explains_is_not_stale() {
     let (report, _) = run(&lab, &["w", "--policy", "p.toml"]);
     assert!(!report["findings"].to_string().contains("stale-waiver"), "{report:#}");
 }
+
+#[test]
+fn an_allowed_unreadable_file_is_neither_gone_nor_added() {
+    let lab = sides();
+    lab.sh("head -c 300 other/libf.so > cut && mv cut other/libf.so");
+    let reports = ["open", "other"].map(|side| {
+        let args = ["check", side, "--facts", "--format", "json", "--isolated"];
+        lab.write(&format!("{side}.json"), lab.linkaudit(&args).stdout);
+        format!("{side}.json")
+    });
+    let inputs = [["open", "other"], [&reports[0], &reports[1]]];
+    for [open, other] in inputs {
+        for sides in [[open, other], [other, open]] {
+            let args = ["diff", sides[0], sides[1], "-A", "malformed", "-A", "unreadable"];
+            let (found, _) = run(&lab, &args);
+            let told = said(&found, "findings").join(" ");
+            assert!(!told.contains("removed-library"), "{found:#}");
+            assert_eq!((said(&found, "fixed"), &found["added"]), (vec![], &json!([])), "{found:#}");
+            assert!(!told.contains("malformed"), "{found:#}");
+            assert!(found["undecided"].to_string().contains("other/libf.so"), "{found:#}");
+        }
+    }
+}
