@@ -72,7 +72,8 @@ replace() {
         return 1
     fi
     if ! cat "$2" >"$1"; then
-        fail "failed: $name cannot be written"
+        kept=$2
+        fail "failed: $name cannot be written, or only in part; its new content is in $kept"
         return 1
     fi
     if [ -n "$bits" ] && ! chmod "$bits" "$1"; then
@@ -84,7 +85,7 @@ replace() {
 }
 
 # patch FILE SHA256 SEARCH-PATH NEEDED [OPTIONS]
-# SEARCH-PATH and NEEDED, sorted, are those of the patched file; `edit` makes it. OPTIONS set its tag.
+# SEARCH-PATH and NEEDED (sorted) are what FILE has after `edit`. OPTIONS set the tag of the search path.
 patch() {
     name=$1
     file=$prefix/$1
@@ -105,7 +106,8 @@ patch() {
         fail "refused: $name is not the file that was audited"
         return
     fi
-    # A file is changed as a whole or not at all.
+    # patchelf changes a copy, so that a failing edit leaves the file as it is.
+    kept=
     if ! new=$(mktemp "$file.XXXXXX"); then
         fail "failed: the directory of $name cannot be written"
         return
@@ -115,7 +117,7 @@ patch() {
     elif replace "$file" "$new"; then
         printf '%s\n' "changed: $name"
     fi
-    rm -f "$new"
+    [ -n "$kept" ] || rm -f "$new"
 }
 
 "#;

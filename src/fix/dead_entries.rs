@@ -10,9 +10,11 @@ use super::search_path;
 use super::steps::{self, Cure, Work};
 use crate::audit::{Audit, EntryState};
 use crate::finding::{Finding, Findings, FixKind};
-use crate::id::FileId;
+use crate::id::{FastMap, FastSet, FileId};
+use crate::resolve::Closure;
 use crate::text::last_part;
 use crate::tree::Tree;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -30,23 +32,78 @@ const MAY_OPEN_OTHERS: &str = "without it, musl starts to search the other entri
 
 /// Attaches fixes to findings, and adds the verified changes to `verified`.
 pub(super) fn attach(work: &mut Work<'_>, findings: &mut Findings, verified: Verified) -> Verified {
-    let found = findings.iter().enumerate();
-    let cures = found
-        .filter_map(|(place, finding)| cure((work.audit, work.tree), place, finding))
-        .collect();
+    let cures = {
+        let indexes = Indexes::new(work.audit);
+        let found = findings.iter().enumerate();
+        found.filter_map(|(place, finding)| cure(&indexes, work.tree, place, finding)).collect()
+    };
     steps::attach(work, findings, verified, cures, "resolved and bound again without the entry")
 }
 
-fn cure((audit, tree): (&Audit, &dyn Tree), place: usize, finding: &Finding) -> Option<Cure> {
+/// Files and their paths, by file name.
+type FilesByName<'a> = FastMap<&'a [u8], Vec<(FileId, &'a Path)>>;
+
+/// Indexes of an audit, each built on first use.
+struct Indexes<'a> {
+    audit: &'a Audit,
+    /// The audited files with each file name, and their paths.
+    by_name: OnceCell<FilesByName<'a>>,
+    /// The files of the processes that may open plugins.
+    beside_plugins: OnceCell<FastSet<FileId>>,
+}
+
+impl<'a> Indexes<'a> {
+    fn new(audit: &'a Audit) -> Self {
+        Self { audit, by_name: OnceCell::new(), beside_plugins: OnceCell::new() }
+    }
+
+    /// The audited file with this name in the prefix of a finding, and the directory of the name.
+    /// Of several files, that with the shortest path.
+    fn in_prefix(&self, finding: &Finding, name: &[u8]) -> Option<(FileId, &'a Path)> {
+        let prefix = finding.file.prefix.as_deref()?;
+        let by_name = self.by_name.get_or_init(|| {
+            let audited = self.audit.corpus.files.entries().filter(|(_, facts)| facts.audited);
+            let mut by_name = FilesByName::default();
+            for (file, facts) in audited {
+                for path in facts.names.iter().map(|name| &*name.path).chain([&*facts.path]) {
+                    let name = last_part(path.as_os_str().as_bytes());
+                    by_name.entry(name).or_default().push((file, path));
+                }
+            }
+            by_name
+        });
+        let named = by_name.get(name)?.iter().filter(|(_, path)| path.starts_with(prefix));
+        let &(file, path) = named.min_by_key(|(_, path)| (path.as_os_str().len(), *path))?;
+        Some((file, path.parent()?))
+    }
+
+    /// True if a process that loads the file may open plugins, which the build directory may have.
+    fn opens_plugins(&self, file: FileId) -> bool {
+        let opens = |file: FileId| {
+            self.audit.corpus.files[file].object().is_some_and(|object| object.opens_plugins)
+        };
+        let files = self.beside_plugins.get_or_init(|| {
+            let closures = self.audit.closures.roots.iter();
+            let with_plugins =
+                closures.filter(|closure| closure.in_scope().any(|(_, loaded)| opens(loaded)));
+            let loaded = with_plugins.flat_map(Closure::in_scope);
+            loaded.map(|(_, loaded)| loaded).collect()
+        });
+        files.contains(&file)
+    }
+}
+
+fn cure(indexes: &Indexes<'_>, tree: &dyn Tree, place: usize, finding: &Finding) -> Option<Cure> {
+    let audit = indexes.audit;
     let (file, entry) = entry(audit, finding)?;
     // `Patch` drops what is between two colons. In musl's list, an entry may end at a line break.
     let mut list = audit.corpus.files[file].object()?.search_path()?.split(|byte| *byte == b':');
     if !list.any(|text| text == entry) {
         return None;
     }
-    let installed = installed((audit, tree), finding, file, entry);
+    let installed = installed((indexes, tree), finding, file, entry);
     let doubt = doubt(audit, finding, file, entry);
-    let doubt = doubt.filter(|_| installed.is_none() || opens_plugins(audit, file));
+    let doubt = doubt.filter(|_| installed.is_none() || indexes.opens_plugins(file));
     let drop = Patch { dropped: [entry.to_vec()].into_iter().collect(), ..Patch::default() };
     let mut ways = vec![drop.clone()];
     if let Some(Installed { superseded, entry: new }) = installed {
@@ -69,11 +126,12 @@ struct Installed {
 
 /// `None` if the loader finds no library through the entry, or if the prefix lacks one of them.
 fn installed(
-    (audit, tree): (&Audit, &dyn Tree),
+    (indexes, tree): (&Indexes<'_>, &dyn Tree),
     finding: &Finding,
     file: FileId,
     text: &[u8],
 ) -> Option<Installed> {
+    let audit = indexes.audit;
     let of = audit.search_entries.get(&file).filter(|_| finding.rule == *UNSAFE)?;
     let directory = &of.entries.iter().find(|entry| entry.text == text)?.directory;
     let path = |id| Path::new(OsStr::from_bytes(audit.text(id)));
@@ -81,7 +139,7 @@ fn installed(
     let mut superseded = BTreeMap::new();
     let mut entries: Vec<Vec<u8>> = Vec::new();
     for (name, old) in found.filter(|(_, found)| found.parent() == Some(&**directory)) {
-        let (new, directory) = in_prefix(audit, finding, name)?;
+        let (new, directory) = indexes.in_prefix(finding, name)?;
         superseded.insert(audit.corpus.file_at(old)?, new);
         let entry = search_path::entry(tree, &finding.full_path(), directory)?;
         let entry = entry.into_os_string().into_vec();
@@ -93,33 +151,6 @@ fn installed(
         }
     }
     (!entries.is_empty()).then(|| Installed { superseded, entry: entries.join(&b':') })
-}
-
-/// The audited file with this name in the prefix of a finding, and the directory of the name. Of
-/// several files, that with the shortest path.
-fn in_prefix<'a>(audit: &'a Audit, finding: &Finding, name: &[u8]) -> Option<(FileId, &'a Path)> {
-    let prefix = finding.file.prefix.as_deref()?;
-    let audited = audit.corpus.files.entries().filter(|(_, facts)| facts.audited);
-    let names = audited.flat_map(|(file, facts)| {
-        let others = facts.names.iter().map(|name| &*name.path);
-        others.chain([&*facts.path]).map(move |path| (file, path))
-    });
-    let named = names.filter(|(_, path)| {
-        path.starts_with(prefix) && last_part(path.as_os_str().as_bytes()) == name
-    });
-    let (file, path) = named.min_by_key(|(_, path)| (path.as_os_str().len(), *path))?;
-    Some((file, path.parent()?))
-}
-
-/// True if a process that loads the file may open plugins, which the build directory may have.
-fn opens_plugins(audit: &Audit, file: FileId) -> bool {
-    let opens =
-        |file: FileId| audit.corpus.files[file].object().is_some_and(|object| object.opens_plugins);
-    let mut closures = audit.closures.roots.iter();
-    closures.any(|closure| {
-        closure.in_scope().any(|(_, loaded)| loaded == file)
-            && closure.in_scope().any(|(_, loaded)| opens(loaded))
-    })
 }
 
 /// The file and the entry of a finding about a dead or unsafe entry.

@@ -4,10 +4,11 @@
 
 use super::imports::is_reference;
 use crate::audit::{Audit, Libraries, link_references};
-use crate::cover::{LinkOutput, LinkerDefined};
+use crate::cover::{LinkOutput, Linker, LinkerDefined};
 use crate::format::archive::{LinkFacts, SymbolKind};
-use crate::format::elf::{Object, Target};
+use crate::format::elf::Object;
 use crate::id::{FastMap, FastSet, MemberId};
+use crate::merged::link::output_kind;
 use crate::text::show;
 
 /// The members with a hidden reference that no object of the link can satisfy, each with the
@@ -19,8 +20,7 @@ pub(super) fn members(
     facts: &FastMap<MemberId, LinkFacts>,
     is_defined: &dyn Fn(&[u8]) -> bool,
 ) -> Vec<(MemberId, String)> {
-    let target = object.header.target();
-    let is_open = |name: &[u8]| !is_defined(name) && !is_linker_defined(target, name);
+    let is_open = |name: &[u8]| !is_defined(name) && !is_linker_defined(object, name);
     let mut hidden: Vec<(MemberId, &[u8])> = Vec::new();
     for (member, facts) in facts {
         let references =
@@ -59,9 +59,13 @@ pub(super) fn members(
     asked.map(|(member, name, who)| (member, reason(name, who))).collect()
 }
 
-/// True if linkers may define the name in a shared object.
-pub(super) fn is_linker_defined(target: Target, name: &[u8]) -> bool {
-    LinkOutput::default().defines(Some(target), name) != LinkerDefined::No
+/// True if each linker may define the name in a link of this file.
+pub(super) fn is_linker_defined(object: &Object, name: &[u8]) -> bool {
+    [Linker::Gnu, Linker::Lld, Linker::Mold].into_iter().all(|linker| {
+        let kind = output_kind(object);
+        let output = LinkOutput { kind, linker: Some(linker), ..LinkOutput::default() };
+        output.defines(Some(object.header.target()), name) != LinkerDefined::No
+    })
 }
 
 /// The names to which linked files have strong undefined references.

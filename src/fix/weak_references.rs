@@ -19,9 +19,8 @@ pub(super) fn members(
     is_defined: &dyn Fn(&[u8]) -> bool,
 ) -> Vec<(MemberId, String)> {
     let library = &audit.library;
-    let target = object.header.target();
     let is_open = |name: &[u8]| {
-        !is_defined(name) && !libraries.define(name) && !is_linker_defined(target, name)
+        !is_defined(name) && !libraries.define(name) && !is_linker_defined(object, name)
     };
     let mut open: Vec<(MemberId, &[u8])> = Vec::new();
     for member in facts.keys() {

@@ -89,6 +89,8 @@ pub fn output_kind(object: &Object) -> OutputKind {
         Role::Program if object.is_library() => OutputKind::Shared,
         Role::Program if object.header.kind == elf::ET_DYN.0 => OutputKind::Pie,
         Role::Program | Role::Static => OutputKind::Executable,
+        // A static program that is position-independent has no PT_INTERP.
+        Role::Shared if object.pie => OutputKind::Pie,
         Role::Shared => OutputKind::Shared,
         _ => OutputKind::Any,
     }

@@ -197,6 +197,7 @@ pub(super) fn drop_embedding(
     let archives = &audit.library;
     let by_path: FastMap<&Path, ArchiveId> =
         candidates.iter().map(|archive| (&*archives.entry(*archive).path, *archive)).collect();
+    let by_id: FastSet<ArchiveId> = candidates.iter().copied().collect();
     let mut symbols: BTreeMap<FileId, Vec<&[u8]>> = BTreeMap::new();
     for (name, libraries) in definers.iter() {
         for library in libraries {
@@ -214,9 +215,9 @@ pub(super) fn drop_embedding(
         symbols.iter().all(|name| {
             let name = archives.find(name).into_iter();
             let found = name.flat_map(|name| archives.definitions(name));
-            let mut found =
-                found.map(|definition| archives.archive_of(definition.member)).peekable();
-            found.peek().is_some() && found.all(|archive| archive != own)
+            let found = found.map(|definition| archives.archive_of(definition.member));
+            let found: Vec<ArchiveId> = found.filter(|archive| by_id.contains(archive)).collect();
+            !found.is_empty() && !found.contains(&own)
         })
     });
     for libraries in definers.values_mut() {

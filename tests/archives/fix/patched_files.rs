@@ -208,6 +208,27 @@ fn rights_and_attributes_stay() {
     assert!(kept.contains("cap_net_raw"), "{kept}");
 }
 
+/// If the disk is full, the script keeps the new content of the file.
+#[test]
+fn a_write_that_fails_keeps_the_new_content() {
+    if !has("patchelf") {
+        return skip("a_write_that_fails_keeps_the_new_content", "patchelf is not installed");
+    }
+    let lab = lab(CALLS, &[]);
+    assert_eq!(fix(&lab, "missing-library")["proven"], true);
+    tool(
+        &lab,
+        "mkdir bin; printf '#!/bin/sh\nhead -c 99 \"$1\"; exit 1\n' >bin/cat; chmod +x bin/cat",
+    );
+    let run = lab.sh("PATH=$PWD/bin:$PATH sh fix.sh tree");
+    let said = text(&run.stderr);
+    assert!(
+        !run.status.success() && said.contains("its new content is in ./tree/bin/prog."),
+        "{said}"
+    );
+    tool(&lab, "mv tree/bin/prog.* tree/bin/prog; tree/bin/prog");
+}
+
 /// A script that cannot ask patchelf reports an error: an empty answer is not the state of the file.
 #[test]
 fn a_script_without_answers_fails() {

@@ -254,6 +254,20 @@ fn a_removal_by_a_variable_is_read_or_doubted() {
             "if(APPLE)\nset(BAD FooX)\nendif()\nlist(REMOVE_ITEM LIBS ${BAD})\n",
             "not verified: a later command may remove FooX (list.cmake:5)",
         ),
+        (
+            "set(BAD X)\nstring(PREPEND BAD Foo)\nlist(REMOVE_ITEM LIBS ${BAD})\n",
+            "FooX cannot be placed: a later command of the list removes it (list.cmake:4)",
+        ),
+        (
+            "set(A 1)\nif(A AND (NOT B OR NOT (0)))\nset(BAD FooX)\nendif()\nlist(REMOVE_ITEM LIBS ${BAD})\n",
+            "FooX cannot be placed: a later command of the list removes it (list.cmake:6)",
+        ),
+        // Policy CMP0054 decides whether the quoted text is the name of a variable.
+        (
+            "set(X no)\nset(A X)\nif(\"${A}\" STREQUAL \"no\")\nset(BAD z)\nelse()\nset(BAD FooX)\nendif()\n\
+             list(REMOVE_ITEM LIBS ${BAD})\n",
+            "not verified: a later command may remove FooX (list.cmake:9)",
+        ),
         ("list(REMOVE_ITEM LIBS ${BAD})\n", "not verified: a later command may remove Foo"),
         (
             "list(FILTER LIBS INCLUDE REGEX \"^${START}\")\n",
