@@ -135,7 +135,7 @@ fn inserted(text: &[u8], mut edits: Vec<Edit>) -> Vec<u8> {
 /// Removes values from the text. For each set number, `gone` has the exact bytes of the values to
 /// remove.
 fn dropped(text: Vec<u8>, gone: &[(usize, BTreeSet<Vec<u8>>)]) -> Vec<u8> {
-    let Ok(list) = DepsList::parse(text) else { return Vec::new() };
+    let Ok(list) = DepsList::parse(text.clone()) else { return text };
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for (number, words) in gone {
         let Some(set) = list.sets.get(*number) else { continue };

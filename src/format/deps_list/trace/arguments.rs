@@ -12,15 +12,25 @@ const DEEPEST: usize = 10;
 #[derive(Clone)]
 pub(super) struct Words {
     pub(super) words: Vec<Word>,
-    /// True if it was written without quotes and references, so that it may be a keyword.
-    is_plain: bool,
+    notation: Notation,
+}
+
+/// How an argument was written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Notation {
+    /// Without quotes and references, so that it may be a keyword.
+    Plain,
+    /// In quotes or brackets.
+    Quoted,
+    /// As a list or with references.
+    Other,
 }
 
 impl Words {
     /// The text of an argument that may be a keyword. Empty for others.
     pub(super) fn keyword(&self) -> &[u8] {
         match &*self.words {
-            [word] if self.is_plain => &word.text,
+            [word] if self.notation == Notation::Plain => &word.text,
             _ => b"",
         }
     }
@@ -28,6 +38,12 @@ impl Words {
     /// The text, if it is known.
     pub(super) fn text(&self) -> Option<&[u8]> {
         single(&self.words)
+    }
+
+    /// True if it was written in quotes or brackets. With policy CMP0054, `if` takes such an
+    /// argument as text, even if a variable has this name.
+    pub(super) fn is_quoted(&self) -> bool {
+        self.notation == Notation::Quoted
     }
 
     /// The name of a variable or target, also if it has unknown parts.
@@ -77,7 +93,7 @@ impl Run<'_> {
         for word in &mut words {
             word.mark = mark;
         }
-        Some(Words { words, is_plain: false })
+        Some(Words { words, notation: Notation::Other })
     }
 
     pub(super) fn bytes(&self, argument: &Argument) -> &[u8] {
@@ -87,8 +103,13 @@ impl Run<'_> {
     /// Adds the arguments that one written argument stands for.
     fn argument(&self, argument: &Argument, set: Option<usize>, out: &mut Vec<Words>) {
         let text = self.bytes(argument);
-        let is_plain =
-            argument.kind == ArgumentKind::Unquoted && memchr::memchr2(b'$', b';', text).is_none();
+        let notation = match argument.kind {
+            ArgumentKind::Unquoted if memchr::memchr2(b'$', b';', text).is_some() => {
+                Notation::Other
+            }
+            ArgumentKind::Unquoted | ArgumentKind::Parenthesis => Notation::Plain,
+            ArgumentKind::Quoted | ArgumentKind::Bracket => Notation::Quoted,
+        };
         let mut words = Vec::new();
         if argument.kind == ArgumentKind::Bracket {
             words.push(Word::new(text));
@@ -101,11 +122,11 @@ impl Run<'_> {
                 words.extend(found);
             }
         }
-        if argument.kind == ArgumentKind::Unquoted && !is_plain {
-            let each = words.into_iter().map(|word| Words { words: vec![word], is_plain: false });
+        if notation == Notation::Other {
+            let each = words.into_iter().map(|word| Words { words: vec![word], notation });
             out.extend(each);
         } else {
-            out.push(Words { words, is_plain });
+            out.push(Words { words, notation });
         }
     }
 

@@ -37,6 +37,9 @@ impl Truth {
     }
 }
 
+/// Maximum number of parenthesised groups in a condition. Each may nest calls.
+const MOST_GROUPS: usize = 100;
+
 /// The words of a condition that are left to read.
 type Rest<'a> = std::iter::Peekable<std::slice::Iter<'a, Words>>;
 
@@ -57,6 +60,9 @@ impl Run<'_> {
             if let Some([word]) = value.map(|value| value.as_slice()) {
                 all = mixed(all, hash(&(&word.text, word.doubt)) | 1);
             }
+        }
+        if words.iter().filter(|word| word.keyword() == b"(").count() > MOST_GROUPS {
+            return (Truth::Unknown, all);
         }
         let mut rest = words.iter().peekable();
         let truth = self.either(&mut rest);
@@ -118,11 +124,12 @@ impl Run<'_> {
         self.compare(first, operator.keyword(), second).unwrap_or(Truth::Unknown)
     }
 
-    /// The value of a word that is the name of a variable, or the word itself.
+    /// The value of a word that is the name of a variable, or the word itself. `None` if the value
+    /// is unknown, or if it depends on policy CMP0054.
     fn operand(&self, word: &Words) -> Option<Vec<u8>> {
         let text = word.text()?;
         match self.state.get(text) {
-            Some(_) if self.cached.contains(text) => None,
+            Some(_) if self.cached.contains(text) || word.is_quoted() => None,
             Some(value) => single(value).map(<[u8]>::to_vec),
             None => Some(text.to_vec()),
         }
@@ -162,11 +169,13 @@ impl Run<'_> {
             return truth;
         }
         match self.state.get(text) {
-            Some(value) if !self.cached.contains(text) => match single(value) {
-                Some(value) => constant(&value.to_ascii_uppercase()).unwrap_or(Truth::True),
-                None if value.len() > 1 && value.iter().any(Word::is_certain) => Truth::True,
-                None => Truth::Unknown,
-            },
+            Some(value) if !self.cached.contains(text) && !word.is_quoted() => {
+                match single(value) {
+                    Some(value) => constant(&value.to_ascii_uppercase()).unwrap_or(Truth::True),
+                    None if value.len() > 1 && value.iter().any(Word::is_certain) => Truth::True,
+                    None => Truth::Unknown,
+                }
+            }
             _ => Truth::Unknown,
         }
     }

@@ -122,7 +122,7 @@ impl Run<'_> {
             let text = |text: Vec<u8>| Some(Word { text: text.into(), ..word.clone() });
             match (action, rest.first()) {
                 (b"APPEND", Some(end)) => text([&word.text, end.text()?].concat()),
-                (b"PREPEND", Some(start)) => text([start.name()?, &word.text].concat()),
+                (b"PREPEND", Some(start)) => text([start.text()?, &word.text].concat()),
                 (b"TOLOWER", _) => text(word.text.to_ascii_lowercase()),
                 (b"TOUPPER", _) => text(word.text.to_ascii_uppercase()),
                 (b"STRIP", _) => Some(word.clone()),
@@ -164,13 +164,16 @@ impl Run<'_> {
                 let Some(own) = name.name().and_then(|name| self.state.get(name)).cloned() else {
                     return self.append(name, joined(values));
                 };
-                let more = joined(values);
+                let [first, last] = match action {
+                    b"APPEND" => [own.to_vec(), joined(values)],
+                    _ => [joined(values), own.to_vec()],
+                };
                 let is_apart = |words: &[Word]| words.len() > 1;
-                let new = if is_apart(&own) || is_apart(&more) {
+                let new = if is_apart(&first) || is_apart(&last) {
                     // Semicolons at the ends are not kept: the words beside them may be one.
-                    own.iter().chain(&more).map(|word| word.apart(6)).collect()
+                    first.iter().chain(&last).map(|word| word.apart(6)).collect()
                 } else {
-                    touching(own.to_vec(), more)
+                    touching(first, last)
                 };
                 self.named(name, move |state, name| state.set(name, new.clone()));
             }
