@@ -388,8 +388,8 @@ impl Eval<'_> {
             [b"RANGE", limits @ ..] => {
                 let limits: Option<Vec<i64>> = limits.iter().map(|text| number(text)).collect();
                 let (first, last, step) = match limits?.as_slice() {
-                    [last] => (0, *last, 1),
-                    [first, last] => (*first, *last, 1),
+                    [last] => (0, *last, if *last < 0 { -1 } else { 1 }),
+                    [first, last] => (*first, *last, if first > last { -1 } else { 1 }),
                     [first, last, step] => (*first, *last, *step),
                     _ => return None,
                 };

@@ -459,6 +459,22 @@ mod tests {
             f(a b)\nforeach(i IN LISTS r)\n m(${i})\nendforeach()\n\
             string(REGEX REPLACE \"^lib(.*)\\\\.so$\" \"\\\\1\" n libz.so)\nm(${n})";
         assert_eq!(included(text), ["/p/a.cmake", "/p/b.cmake", "/p/z.cmake"]);
+        let ranges = "foreach(i RANGE 3 1)\n include(/p/${i}.cmake)\nendforeach()\n\
+            foreach(i RANGE -1)\n include(/p/${i}.cmake)\nendforeach()";
+        let expected = ["3", "2", "1", "0", "-1"].map(|i| format!("/p/{i}.cmake"));
+        assert_eq!(included(ranges), expected);
+    }
+
+    /// CMake 3.25 gives `bbb`, CMake 4.1 with policy CMP0186 gives `baa`.
+    #[test]
+    fn a_match_that_depends_on_a_policy_is_unknown() {
+        let replaced = |pattern: &str| {
+            let file = "include(/p/${r}.cmake)";
+            included(&format!("string(REGEX REPLACE \"{pattern}\" b r aaa)\n{file}"))
+        };
+        assert_eq!(replaced("^a"), [""; 0]);
+        assert_eq!(replaced("^aaa"), ["/p/b.cmake"]);
+        assert_eq!(replaced("a"), ["/p/bbb.cmake"]);
     }
 
     #[test]

@@ -14,16 +14,9 @@ impl Eval<'_> {
     pub(super) fn file(&mut self, words: &[ArgumentWord]) {
         let kind =
             words.first().and_then(ArgumentWord::text).map(<[u8]>::to_vec).unwrap_or_default();
-        let name_at = match kind.as_slice() {
-            b"GLOB" | b"REAL_PATH" if words.len() > 2 => 1,
-            b"TO_CMAKE_PATH" | b"TO_NATIVE_PATH" => 2,
-            b"REAL_PATH" => 2,
-            _ => return self.obscure(words.get(1..).unwrap_or_default()),
-        };
         match kind.as_slice() {
-            b"GLOB" => {
-                let Some(name) =
-                    words.get(name_at).and_then(ArgumentWord::text).map(<[u8]>::to_vec)
+            b"GLOB" if words.len() > 2 => {
+                let Some(name) = words.get(1).and_then(ArgumentWord::text).map(<[u8]>::to_vec)
                 else {
                     return;
                 };

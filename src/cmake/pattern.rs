@@ -15,6 +15,8 @@ const MOST_CALLS: usize = 1500;
 pub(super) struct Regex {
     alternatives: Vec<Vec<Piece>>,
     groups: usize,
+    /// True if `^` is one of its pieces.
+    has_begin: bool,
 }
 
 struct Piece {
@@ -32,9 +34,14 @@ enum Atom {
     Group { alternatives: Vec<Vec<Piece>>, number: usize },
 }
 
-/// The search exceeded a limit.
+/// A search without an answer.
 #[derive(Debug)]
-pub(super) struct TooLong;
+pub(super) enum NoAnswer {
+    /// It exceeded a limit.
+    TooLong,
+    /// The answer depends on policy CMP0186.
+    ByPolicy,
+}
 
 /// The ranges of a match: the whole match, then each group.
 pub(super) struct RegexMatch {
@@ -47,13 +54,14 @@ impl Regex {
         if text.len() > MOST_LEN {
             return None;
         }
-        let mut reader = RegexParser { rest: text, groups: 0 };
+        let mut reader = RegexParser { rest: text, groups: 0, has_begin: false };
         let alternatives = reader.alternatives(0)?;
-        reader.rest.is_empty().then_some(Self { alternatives, groups: reader.groups })
+        let RegexParser { rest, groups, has_begin } = reader;
+        rest.is_empty().then_some(Self { alternatives, groups, has_begin })
     }
 
     /// The first match at or after an offset; an error if the search takes too long.
-    pub(super) fn find(&self, text: &[u8], from: usize) -> Result<Option<RegexMatch>, TooLong> {
+    pub(super) fn find(&self, text: &[u8], from: usize) -> Result<Option<RegexMatch>, NoAnswer> {
         let mut steps = MOST_STEPS;
         for start in from..=text.len() {
             let mut groups = vec![None; self.groups + 1];
@@ -64,7 +72,7 @@ impl Regex {
             });
             let end = search.end;
             if steps == 0 {
-                return Err(TooLong);
+                return Err(NoAnswer::TooLong);
             }
             if done {
                 groups[0] = Some(start..end);
@@ -73,11 +81,33 @@ impl Regex {
         }
         Ok(None)
     }
+
+    /// The first match at or after an offset where an earlier match ended. With policy CMP0186
+    /// (CMake 4.1), `^` matches only at the beginning of the text, without it also at the offset.
+    pub(super) fn find_next(
+        &self,
+        text: &[u8],
+        from: usize,
+    ) -> Result<Option<RegexMatch>, NoAnswer> {
+        let new = self.find(text, from)?;
+        if from == 0 || !self.has_begin {
+            return Ok(new);
+        }
+        let old = self.find(&text[from..], 0)?;
+        let place = |found: &RegexMatch, by: usize| -> Vec<Option<Range<usize>>> {
+            let groups = found.groups.iter().cloned();
+            groups.map(|group| group.map(|group| group.start + by..group.end + by)).collect()
+        };
+        let is_same =
+            new.as_ref().map(|new| place(new, 0)) == old.as_ref().map(|old| place(old, from));
+        if is_same { Ok(new) } else { Err(NoAnswer::ByPolicy) }
+    }
 }
 
 struct RegexParser<'t> {
     rest: &'t [u8],
     groups: usize,
+    has_begin: bool,
 }
 
 impl RegexParser<'_> {
@@ -119,7 +149,10 @@ impl RegexParser<'_> {
 
     fn atom(&mut self, depth: usize) -> Option<Atom> {
         Some(match self.next()? {
-            b'^' => Atom::Begin,
+            b'^' => {
+                self.has_begin = true;
+                Atom::Begin
+            }
             b'$' => Atom::End,
             b'.' => Atom::Any,
             b'\\' => Atom::Byte(self.next()?),

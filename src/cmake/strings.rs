@@ -112,7 +112,7 @@ impl Eval<'_> {
                         let text = rest(4);
                         let (mut out, mut at) = (Vec::new(), 0);
                         while let Some(range) =
-                            pattern.find(&text, at).ok()?.and_then(|f| f.groups[0].clone())
+                            pattern.find_next(&text, at).ok()?.and_then(|f| f.groups[0].clone())
                         {
                             at = range.end.max(at + 1);
                             out.push(text[range].to_vec());
@@ -151,12 +151,11 @@ fn replace_all(text: &[u8], from: &[u8], to: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// A text with all matches replaced. `\1` in `with` stands for the first group. `None` if a search
-/// takes too long, the result grows too long, a match is empty, or `with` ends with a backslash.
+/// has no answer, the result grows too long, a match is empty, or `with` ends with a backslash.
 pub(super) fn replaced(pattern: &Regex, with: &[u8], text: &[u8]) -> Option<Vec<u8>> {
     let (mut out, mut at) = (Vec::new(), 0);
     while at <= text.len() {
-        // `^` matches only at the beginning of the whole text.
-        let Some(found) = pattern.find(text, at).ok()? else { break };
+        let Some(found) = pattern.find_next(text, at).ok()? else { break };
         let range = found.groups[0].clone()?;
         // CMake refuses an expression that matches an empty text.
         if range.is_empty() || out.len() > MOST {

@@ -275,8 +275,8 @@ impl<'a> PackageFiles<'a> {
             (self.look(&file) == PathEntry::File).then_some(file)
         });
         let architecture = path.iter().find_map(|part| {
-            part.to_str()
-                .filter(|part| part.ends_with("-linux-gnu") || part.ends_with("-linux-gnueabihf"))
+            let ends = ["-linux-gnu", "-linux-gnueabihf", "-linux-gnueabi"];
+            part.to_str().filter(|part| ends.iter().any(|end| part.ends_with(end)))
         });
         let config = Config {
             name: &wanted.name,
@@ -289,7 +289,7 @@ impl<'a> PackageFiles<'a> {
             work: self.work,
             components: &wanted.components,
             architecture,
-            pointer: 8,
+            pointer: architecture.map_or(8, pointer_size),
         };
         let outcome = Arc::new(cmake::evaluate(self, &config));
         let Work { steps, bytes } = outcome.spent;
@@ -524,6 +524,13 @@ impl CMakePackage {
         });
         self.outcome.events.iter().chain(of_components)
     }
+}
+
+/// The size of a pointer in bytes on an architecture, by its directory name (`arm-linux-gnueabihf`).
+fn pointer_size(architecture: &str) -> u8 {
+    let is_64 = |machine: &&str| architecture.starts_with(*machine);
+    let is_64 = architecture.contains("64") || ["s390x", "alpha"].iter().any(is_64);
+    if is_64 { 8 } else { 4 }
 }
 
 #[cfg(test)]
