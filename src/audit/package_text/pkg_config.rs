@@ -85,7 +85,7 @@ const VOLATILE: [&str; 4] = ["/run", "/var", "/tmp", "/etc"];
 const MOST_FOLLOWED: usize = 4096;
 
 /// Checks the package files that were given, and those that the walk found in directories named
-/// `pkgconfig`, except `*-uninstalled.pc`. Adds the header directories that these files and their
+/// `pkgconfig` or to which a link there leads, except `*-uninstalled.pc`. Adds the header directories that these files and their
 /// requirements name to `dirs`.
 pub(super) fn find(
     tree: &dyn Tree,
@@ -95,9 +95,8 @@ pub(super) fn find(
     dirs: &mut Vec<PathBuf>,
 ) -> Vec<PkgConfigFile> {
     let is_searched = |path: &Path| {
-        texts.given.contains(path)
-            || path.parent().and_then(Path::file_name) == Some(OsStr::new("pkgconfig"))
-                && !name_of(path).ends_with(b"-uninstalled")
+        let is_installed = || !name_of(path).ends_with(b"-uninstalled");
+        texts.given.contains(path) || is_installed() && is_found(tree, path)
     };
     let mut judged = texts.judged(Class::PkgConfig, tree, prefixes);
     judged.retain(|path| is_searched(path));
@@ -133,6 +132,18 @@ pub(super) fn find(
     problems.append(&mut known.unread);
     dirs.extend(known.files.iter().flat_map(|(path, content)| known.include_dirs(path, content)));
     out
+}
+
+/// True if pkg-config finds the file: it lies in a directory named `pkgconfig`, or a link of its
+/// name in such a directory above leads to it.
+fn is_found(tree: &dyn Tree, path: &Path) -> bool {
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return false };
+    let is_same = |link: &Path| match (tree.real_path(link), tree.real_path(path)) {
+        (Ok(link), Ok(file)) => link == file,
+        _ => false,
+    };
+    let mut searched = dir.ancestors().filter(|dir| dir.ends_with("pkgconfig"));
+    searched.any(|searched| searched == dir || is_same(&searched.join(name)))
 }
 
 /// The name of a package: that of its file without `.pc`.

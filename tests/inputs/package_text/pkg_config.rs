@@ -2,7 +2,7 @@
 //! the libraries that it finds. Then files that the package files name are removed, one at a time.
 
 use super::debian::{Debian, unpack_merged};
-use super::random::{Random, amount, number};
+use super::random::{Random, amount, is_sweep, number, step};
 use super::report::{Report, text};
 use crate::support::{Lab, clean, has, linkaudit, skip};
 use linkaudit::format::pkg_config::{FlagKind, PkgConfig, parse};
@@ -279,7 +279,7 @@ fn flags_are_those_that_pkgconf_prints() {
         "package files against pkgconf: {cases} files, {flags_seen} flags, {} differ",
         differ.len()
     );
-    assert!(cases > 50, "{cases} package files");
+    assert!(cases > 50 / step(3), "{cases} package files");
     assert!(differ.is_empty(), "{}", differ.join("\n"));
 }
 
@@ -328,11 +328,27 @@ fn verdicts_are_those_of_pkgconf_and_the_linker() {
         std::fs::rename(&aside, path).expect("a file");
     }
     println!("deletions: {count} cases, {noticed} noticed, {} differ", differ.len());
-    assert!(noticed > 0, "no deletion was noticed");
+    assert!(noticed > 0 || !is_sweep(), "no deletion was noticed");
     assert!(differ.is_empty(), "{}", differ.join("\n"));
 }
 
 /// The libraries of a package may lie in a directory that its requirement names.
+/// Debian has the package files of Kerberos in `pkgconfig/mit-krb5`, and links to them.
+#[test]
+fn package_files_behind_links_are_judged() {
+    let lab = Lab::new();
+    lab.write("p/lib/pkgconfig/mit/w.pc", "Name: w\nVersion: 1\nRequires: nowhere\n");
+    let findings = || {
+        let mut command = linkaudit();
+        command.current_dir(lab.root()).args(["--isolated", "-D", "package-text", "p"]);
+        let report = Report::of(&mut command);
+        report.of_rule("pkgconfig-missing-requirement").count()
+    };
+    assert_eq!(findings(), 0);
+    std::os::unix::fs::symlink("mit/w.pc", lab.path("p/lib/pkgconfig/w.pc")).expect("a link");
+    assert_eq!(findings(), 1);
+}
+
 #[test]
 fn a_requirement_that_cannot_be_read_is_reported_and_decides_nothing() {
     let lab = Lab::new();
