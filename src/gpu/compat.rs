@@ -141,7 +141,9 @@ pub fn blocked<'o>(
     profile: Profile,
 ) -> Option<&'o TargetCode> {
     let is_blocked = |offer: &&TargetCode| {
-        offer.compressed && profile.coerces(&device.processor, &offer.target.processor)
+        offer.compressed
+            && offer.target.settings_fit(device)
+            && profile.coerces(&device.processor, &offer.target.processor)
     };
     let is_none = coverage(device, offers, profile) == DeviceCoverage::None;
     offers.iter().find(is_blocked).filter(|_| is_none)

@@ -3,7 +3,7 @@
 //! defect in it names its member.
 
 use super::bytes::Bytes;
-use super::{Container, Depth, DeviceCode, DeviceDefect, MOST_CONTAINERS};
+use super::{Container, Depth, DeviceCode, DeviceDefect, MOST_CONTAINERS, TOO_MANY};
 use crate::format::{ReadError, archive};
 use crate::tree::Handle;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub fn read(handle: &Handle, depth: Depth) -> Result<DeviceCode, ReadError> {
         out.unread = out.unread.or(own.unread);
         out.inflated += own.inflated;
         if out.containers.len() > MOST_CONTAINERS {
-            out.unread = Some("it has more than 100,000 containers");
+            out.leave_unread(TOO_MANY);
             break;
         }
     }

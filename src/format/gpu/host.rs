@@ -78,7 +78,7 @@ pub(super) fn places(
     let elf = Elf::read(bytes, &head)?;
     let mut places = DeviceCodePlaces::default();
     let mut wrappers = Vec::new();
-    for section in sections(bytes, &head)? {
+    for section in sections(bytes, &head, out)? {
         let extent = Extent { offset: section.offset, size: section.size };
         match &*section.name {
             b".hipFatBinSegment" | b".nvFatBinSegment" => wrappers.push(section),
@@ -96,11 +96,11 @@ pub(super) fn places(
         return Ok(Some(places));
     }
     let found = if wrappers.is_empty() && places.hip_sections.is_empty() {
-        elf.search_wrappers()?
+        elf.search_wrappers(out)?
     } else {
         let mut found = Vec::new();
         for section in wrappers {
-            found.extend(elf.wrappers(&section)?);
+            found.extend(elf.wrappers(&section, out)?);
         }
         found
     };
@@ -117,7 +117,11 @@ struct HostSection {
 }
 
 /// The sections with content. Empty if the file has no usable section headers.
-fn sections(bytes: Bytes<'_>, head: &[u8]) -> Result<Vec<HostSection>, ReadError> {
+fn sections(
+    bytes: Bytes<'_>,
+    head: &[u8],
+    out: &mut DeviceCode,
+) -> Result<Vec<HostSection>, ReadError> {
     let number = |at: usize| object_u16(head, at);
     let (Some(shoff), 64, mut count, mut names) =
         (u64_at(head, 40), number(58), number(60), number(62))
@@ -136,6 +140,9 @@ fn sections(bytes: Bytes<'_>, head: &[u8]) -> Result<Vec<HostSection>, ReadError
     if names == u64::from(elf::SHN_XINDEX.0) {
         names = u32_at(&first, 40).unwrap_or(0).into();
     }
+    if count > MOST_SECTIONS {
+        out.leave_unread("it has more than 100,000 sections");
+    }
     let Ok(len) = usize::try_from(count.min(MOST_SECTIONS) * 64) else { return Ok(Vec::new()) };
     let table = bytes.read(shoff, len)?;
     let header = |raw: &[u8]| {
@@ -149,6 +156,9 @@ fn sections(bytes: Bytes<'_>, head: &[u8]) -> Result<Vec<HostSection>, ReadError
     };
     let strings = usize::try_from(names).ok().and_then(|n| table.chunks_exact(64).nth(n));
     let Some((_, _, _, offset, size)) = strings.and_then(header) else { return Ok(Vec::new()) };
+    if size > MOST_BYTES {
+        out.leave_unread("it has more than 16 MiB of section names");
+    }
     let text = bytes.read(offset, usize::try_from(size.min(MOST_BYTES)).unwrap_or(0))?;
     let mut out = Vec::new();
     for (name, kind, addr, offset, size) in table.chunks_exact(64).filter_map(header) {
@@ -206,7 +216,14 @@ impl<'a> Elf<'a> {
     }
 
     /// The wrappers of a section. Compilers may leave gaps of zeros between them.
-    fn wrappers(&self, section: &HostSection) -> Result<Vec<Wrapper>, ReadError> {
+    fn wrappers(
+        &self,
+        section: &HostSection,
+        out: &mut DeviceCode,
+    ) -> Result<Vec<Wrapper>, ReadError> {
+        if section.size > MOST_BYTES {
+            out.leave_unread("it has more than 16 MiB of wrappers");
+        }
         let len = usize::try_from(section.size.min(MOST_BYTES)).unwrap_or(0);
         let raw = self.bytes.read(section.offset, len)?;
         let (mut out, mut at) = (Vec::new(), 0);
@@ -224,13 +241,18 @@ impl<'a> Elf<'a> {
 
     /// Searches writable segments for wrappers. This is for objects whose section headers show
     /// neither wrappers nor HIP's bundles.
-    fn search_wrappers(&self) -> Result<Vec<Wrapper>, ReadError> {
+    fn search_wrappers(&self, code: &mut DeviceCode) -> Result<Vec<Wrapper>, ReadError> {
         let mut out = Vec::new();
         for load in self.loads.iter().filter(|load| load.is_writable) {
             let size = load.size.min(MOST_SEARCHED);
+            if size < load.size {
+                code.leave_unread("it has a writable segment of more than 256 MiB");
+            }
             let mut at = 0;
             while at < size {
-                let chunk = self.bytes.read(load.offset.saturating_add(at), CHUNK + 16)?;
+                let left = usize::try_from(load.size - at).unwrap_or(usize::MAX);
+                let len = left.min(CHUNK + 16);
+                let chunk = self.bytes.read(load.offset.saturating_add(at), len)?;
                 for (number, raw) in chunk.chunks_exact(8).enumerate().take(CHUNK / 8) {
                     let is_wrapper = matches!(u32_at(raw, 0), Some(HIP | CUDA | KPACK))
                         && u32_at(raw, 4) == Some(1);
@@ -258,7 +280,7 @@ impl<'a> Elf<'a> {
             return Ok(());
         }
         let slots: BTreeSet<u64> = wrappers.iter().map(|w| w.addr.wrapping_add(8)).collect();
-        let relocated = self.relocated(&slots)?;
+        let relocated = self.relocated(&slots, out)?;
         for wrapper in wrappers {
             out.wrappers += 1;
             let at = self.place(wrapper.addr).map_or(0, |place| place.offset);
@@ -296,7 +318,11 @@ impl<'a> Elf<'a> {
     /// The values that relocations of DT_RELA store at `slots`. These are relative relocations, and
     /// those against a symbol that the object defines, such as an exported `__hip_fatbin`. The
     /// relocations of DT_RELR are not read, because their values are already in the file.
-    fn relocated(&self, slots: &BTreeSet<u64>) -> Result<Vec<(u64, u64)>, ReadError> {
+    fn relocated(
+        &self,
+        slots: &BTreeSet<u64>,
+        code: &mut DeviceCode,
+    ) -> Result<Vec<(u64, u64)>, ReadError> {
         let mut out = Vec::new();
         let Some(dynamic) = self.dynamic else { return Ok(out) };
         let len = usize::try_from(dynamic.size.min(MOST_BYTES)).unwrap_or(0);
@@ -308,7 +334,11 @@ impl<'a> Elf<'a> {
         // DT_RELA, DT_RELASZ and DT_SYMTAB.
         let (Some(rela), Some(size), symbols) = (tag(7), tag(8), tag(6)) else { return Ok(out) };
         let Some(place) = self.place(rela) else { return Ok(out) };
-        let size = size.min(place.size).min(MOST_RELOCATIONS);
+        let size = size.min(place.size);
+        if size > MOST_RELOCATIONS {
+            code.leave_unread("it has more than 512 MiB of relocations");
+        }
+        let size = size.min(MOST_RELOCATIONS);
         // R_*_RELATIVE, and the type that stores a symbol's address.
         let (relative, absolute) = match elf::Machine(self.machine) {
             elf::EM_AARCH64 => (1027, 257),

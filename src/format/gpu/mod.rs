@@ -65,6 +65,11 @@ pub struct DeviceCode {
 }
 
 impl DeviceCode {
+    /// Sets the reason why a part of the file was not read, if there is none yet.
+    fn leave_unread(&mut self, reason: &'static str) {
+        self.unread.get_or_insert(reason);
+    }
+
     /// The sum of the inflated sizes that the headers of compressed bundles state. Bundles with a
     /// stated size that is too large or impossible do not count, because they are never inflated
     /// whole.
@@ -236,6 +241,7 @@ impl DeviceDefect {
 
 /// Upper bound for the containers of one file. Real libraries have a few hundred.
 const MOST_CONTAINERS: usize = 100_000;
+const TOO_MANY: &str = "it has more than 100,000 containers";
 /// The alignment of bundles in a section and in a concatenation, in bytes.
 const PAGE: u64 = 4096;
 
@@ -307,6 +313,9 @@ fn of_host(
             out.faults
                 .push(DeviceDefect::new(place.offset, "is no bundle, and a wrapper points to it"));
         }
+    }
+    if places.pointed.len() > MOST_CONTAINERS {
+        out.leave_unread(TOO_MANY);
     }
     let sections = places.hip_sections.iter().chain(&places.nv_sections);
     if out.wrappers == 0 {
@@ -380,6 +389,9 @@ fn concatenated(
             break;
         }
         at = next;
+        if out.containers.len() >= MOST_CONTAINERS {
+            out.leave_unread(TOO_MANY);
+        }
     }
     Ok(())
 }

@@ -77,5 +77,8 @@ pub(super) fn read(
         });
         at = next;
     }
+    if at < end && container.entries.len() >= MOST_IMAGES {
+        faults.push(DeviceDefect::new(offset, "has more than 4096 images"));
+    }
     Ok(container)
 }
