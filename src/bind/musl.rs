@@ -10,7 +10,7 @@ use crate::facts::{Need, View};
 use crate::format::elf::machine::LookupClass;
 use crate::format::elf::relocs::Relocation;
 use crate::format::elf::{MuslVersion, Object, SymbolIndex};
-use crate::id::ModuleId;
+use crate::id::{FastSet, ModuleId};
 use crate::resolve::{Closure, LOADER, ROOT};
 use object::elf;
 
@@ -114,20 +114,20 @@ pub fn bind(
             continue;
         };
         let slot = |class| class == LookupClass::Plt { slot: true };
-        let (mut reports, mut left_out) = (Vec::new(), 0);
+        let (mut reports, mut left_out, mut reported) = (Vec::new(), 0, FastSet::default());
         // musl relocates the PLT's table first.
         let (first, rest): (Vec<Relocation>, Vec<Relocation>) =
             relocations.list.iter().partition(|relocation| slot(relocation.class()));
         for relocation in first.into_iter().chain(rest) {
             let (symbol, class) = (relocation.symbol(), relocation.class());
-            if !load.lookup(*module, object, symbol, class) {
+            if !load.lookup(*module, object, symbol, class) && reported.insert(symbol) {
                 let (version, version_known) = (0, false);
                 let report =
                     RelocationMessage::Undefined { symbol, version, version_known, at_load: true };
-                match reports.last() {
-                    Some(last) if *last == report => {}
-                    _ if reports.len() < MOST_REPORTS => reports.push(report),
-                    _ => left_out += 1,
+                if reports.len() < MOST_REPORTS {
+                    reports.push(report);
+                } else {
+                    left_out += 1;
                 }
             }
         }

@@ -3,6 +3,7 @@
 //! contains the whole closure, because a larger scope only adds definitions.
 
 use super::lookup::{Pending, Route, Scope, Winner, wanted};
+use super::relocation_pass::NO_ASSERT;
 use crate::facts::{Need, View};
 use crate::format::elf::find::SymbolQuery;
 use crate::format::elf::{EVERY_VERSION, GlibcVersion, Object, RefKind};
@@ -27,10 +28,6 @@ pub struct OpenReferences {
 /// The file that each reference of an object binds to in its own closure, by index in
 /// `Object::references`; `None` for an undefined one.
 pub type Providers = Box<[Option<FileId>]>;
-
-/// The first glibc release without the assertion that the provider of a versioned reference has
-/// versions.
-const NO_ASSERT: GlibcVersion = GlibcVersion::new(2, 41);
 
 /// Lookup rules that depend on the release of glibc.
 #[derive(Clone, Copy)]

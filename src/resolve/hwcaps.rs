@@ -52,6 +52,20 @@ pub(super) fn subdirs(machine: MachineRow, cpu: &Cpu, release: GlibcVersion) -> 
     out
 }
 
+/// True if not all processors of the machine search the subdirectory.
+pub(super) fn is_by_cpu(machine: MachineRow, subdir: &[u8]) -> bool {
+    let is_common = |name: &[u8]| match name {
+        b"" | b"tls" => true,
+        b"x86_64" => is_x86(machine),
+        b"sse2" => machine.name == "i386",
+        // Of the i386 machine, it is the value of one processor.
+        name => {
+            machine.name != "i386" && machine.platform.is_some_and(|own| own.as_bytes() == name)
+        }
+    };
+    !subdir.split(|byte| *byte == b'/').all(is_common)
+}
+
 /// The legacy subdirectories: every combination of the names. `names` is in ascending order of
 /// importance; combinations with the most important name come first.
 fn legacy(machine: MachineRow, cpu: &Cpu) -> Vec<Vec<u8>> {
@@ -97,15 +111,17 @@ pub(super) fn legacy_bits(machine: MachineRow, cpu: &Cpu) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::subdirs;
+    use super::{MachineRow, subdirs};
     use crate::format::elf::{GlibcVersion, Target};
     use crate::plan::Cpu;
 
+    fn machine(machine: u16) -> MachineRow {
+        let target = Target { is_64: true, big: false, machine, flags: 0, machine_first: false };
+        crate::format::elf::machine::of(target).unwrap()
+    }
+
     fn of(release: GlibcVersion, cpu: &Cpu) -> Vec<String> {
-        let target =
-            Target { is_64: true, big: false, machine: 62, flags: 0, machine_first: false };
-        let machine = crate::format::elf::machine::of(target).unwrap();
-        subdirs(machine, cpu, release)
+        subdirs(machine(62), cpu, release)
             .into_iter()
             .map(|dir| String::from_utf8(dir).unwrap())
             .collect()
@@ -127,6 +143,21 @@ mod tests {
                 "",
             ]
         );
+    }
+
+    #[test]
+    fn only_names_of_features_depend_on_the_processor() {
+        let (x86, arm) = (machine(62), machine(183));
+        for (machine, subdir, is_by_cpu) in [
+            (x86, "", false),
+            (x86, "tls/x86_64/x86_64/", false),
+            (x86, "tls/haswell/x86_64/", true),
+            (x86, "avx512_1/", true),
+            (x86, "glibc-hwcaps/x86-64-v3/", true),
+            (arm, "tls/aarch64/", false),
+        ] {
+            assert_eq!(super::is_by_cpu(machine, subdir.as_bytes()), is_by_cpu, "{subdir}");
+        }
     }
 
     /// `tls`, the platform and the feature names, in the order of `_dl_important_hwcaps`.

@@ -1,6 +1,7 @@
 //! Parses lists of search directories (`fillin_rpath`, `decompose_rpath`), and finds the
 //! directories that exist. `search` looks for libraries in them.
 
+use super::hwcaps;
 use super::loader::Loader;
 use super::tokens::{self, Tokens};
 use crate::facts::{FactStore, Need};
@@ -164,11 +165,10 @@ impl Ask<'_> {
                     });
                 if exists {
                     let subdir = self.strings.text(*subdir);
-                    let (by_cpu, is_subdir) =
-                        (!subdir.is_empty() && !subdir.starts_with(b"tls/"), !subdir.is_empty());
+                    let by_cpu = hwcaps::is_by_cpu(self.loader.machine, subdir);
+                    let subdir = !subdir.is_empty();
                     let path = self.strings.id(&text);
-                    let (dir, subdir) = (number, is_subdir);
-                    probes.push(Probe { path, dir, by_cpu, subdir, relative });
+                    probes.push(Probe { path, dir: number, by_cpu, subdir, relative });
                 }
             }
         }

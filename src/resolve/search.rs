@@ -298,8 +298,9 @@ impl Steps<'_, '_> {
                         break;
                     }
                     outcome => {
-                        passed.other_class |=
-                            unknown.is_empty() && outcome == TriedOutcome::WrongClass;
+                        let is_passed = unknown.is_empty();
+                        passed.other_class |= is_passed && outcome == TriedOutcome::WrongClass;
+                        passed.by_process |= is_passed && outcome == TriedOutcome::OfProcess;
                         self.tell(how, outcome, probe.subdir, (probe.path, Some(name)));
                     }
                 },
@@ -343,7 +344,6 @@ impl Steps<'_, '_> {
 
     fn keep_passed(&mut self, list: &DirList, probes: &[Probe], mut passed: Passed) {
         if probes.len() > probe_batch::FIRST {
-            passed.by_process = self.seen.by_process;
             passed.by_cwd = probes[..passed.done].iter().any(|probe| probe.relative);
             self.search.cache.passed.insert((list.id, self.name), passed);
         }
