@@ -171,7 +171,8 @@ pub(super) fn answer(tree: &dyn Tree, reading: Reading, corpus: &Corpus, need: N
             FactAnswer::Interpreter(file, found)
         }
         Need::Tables(file) => {
-            let reading = Reading { tables: true, ..Reading::default() };
+            // The content replaces that of the first reading, so it must have all of its facts.
+            let reading = Reading { tables: true, lean: false, relocations: false, ..reading };
             let again = |handle: Handle| (handle.stat(), Box::new(read(&handle, reading)));
             FactAnswer::Tables(file, open(tree, &corpus.files[file]).map(again))
         }

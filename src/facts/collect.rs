@@ -509,15 +509,17 @@ fn insert(corpus: &mut Corpus, facts: FileFacts, relocations: Option<Relocations
     file
 }
 
-/// Replaces the content of a file that was read again for its tables. If the file has changed,
-/// calls `gone` instead.
+/// Replaces the content of a file that was read again for its tables. If the file has changed, or
+/// its tables cannot be read, calls `gone` instead.
 fn replace(corpus: &mut Corpus, file: FileId, stat: Stat, read: Read) {
     if stat != corpus.files[file].stat {
         return gone(corpus, file);
     }
-    corpus.files[file].content = read.content;
     corpus.files[file].defects.extend(read.defects);
-    if corpus.files[file].object().is_some_and(|object| object.tables.is_none()) {
+    let has_tables = matches!(&read.content, Content::Elf(object) if object.tables.is_some());
+    if has_tables {
+        corpus.files[file].content = read.content;
+    } else {
         gone(corpus, file);
     }
 }
