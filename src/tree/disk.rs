@@ -86,14 +86,13 @@ impl DiskTree {
     /// Opens a file without a check of its kind. A listing or `node` has reported it as regular, or
     /// a link leads to it.
     fn open_met(&self, path: &Path) -> Result<File, Errno> {
+        let path = &*self.absolute(path);
         Ok(File::from(match &self.root {
             None => {
                 let far = self.anchor.reach(path)?;
                 rustix::fs::openat(far.dir(), far.name(), READ, Mode::empty())?
             }
-            Some(root) => {
-                root.open_real(&root.resolve(&self.absolute(path), FollowedLinks::All)?, READ)?
-            }
+            Some(root) => root.open_real(&root.resolve(path, FollowedLinks::All)?, READ)?,
         }))
     }
 

@@ -33,7 +33,7 @@ impl Anchor {
         let bytes = path.as_os_str().as_bytes();
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (mut done, mut dir) = match known {
-            Some((way, dir)) if is_way_to(&way, bytes) => (way.len() + 1, Some(dir)),
+            Some((way, dir)) if is_way_to(&way, bytes) => (name_at(bytes, way.len()), Some(dir)),
             _ => (0, None),
         };
         while bytes.len() - done >= PATH_MAX {
@@ -46,14 +46,20 @@ impl Anchor {
             let here = dir.as_deref().map_or(CWD, AsFd::as_fd);
             let part = as_path(&bytes[done..done + cut]);
             dir = Some(Arc::new(rustix::fs::openat(here, part, flags, Mode::empty())?));
-            done += cut + 1;
+            done = name_at(bytes, done + cut + 1);
         }
         if let Some(dir) = &dir {
             let way = (bytes[..done - 1].to_vec(), Arc::clone(dir));
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(way);
         }
-        Ok(Far { dir, name: as_path(&bytes[done..]) })
+        let rest = &bytes[done..];
+        Ok(Far { dir, name: as_path(if rest.is_empty() { b"." } else { rest }) })
     }
+}
+
+/// The offset behind the slashes at `at`: a rest that begins with a slash would be an absolute path.
+fn name_at(bytes: &[u8], at: usize) -> usize {
+    at + bytes[at..].iter().take_while(|byte| **byte == b'/').count()
 }
 
 /// True if `way` is a directory above `path`.

@@ -471,7 +471,7 @@ impl Tree for OverlayTree {
         match present(self.find(path, FollowedLinks::All)) {
             Ok(Some(found)) => self.tree(found.layer).is_of_process(&found.path),
             // A path such as `/proc/self/fd/9` may be absent in this process.
-            Ok(None) => self.lower.is_of_process(path),
+            Ok(None) => self.lower.is_of_process(&self.cwd.join(path)),
             // The error is reported when the path is opened.
             Err(_) => false,
         }
