@@ -14,8 +14,8 @@ use super::{
 use crate::cover::{self, DefsymOption, LinkOutput, OutputKind, Wrap};
 use crate::format::script::ScriptCommand;
 use crate::plan::Plan;
-use crate::report::Style;
 use crate::report::model::Parts;
+use crate::report::{Paths, Style};
 use crate::text::{show, show_path};
 use crate::tree::{DiskTree, Tree as _};
 use crate::views;
@@ -109,7 +109,8 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
             "{option}: may hide symbols that shared objects need, which is not followed\nhelp: leave it out"
         );
     }
-    write_files(&sinks, &run, &view, prepared.style)?;
+    let look = (prepared.style, &prepared.paths);
+    write_files(&sinks, &run, &view, look)?;
     let library = &run.audit.library;
     if let Some(file) = &options.why_extract {
         write(file, |w| lld::why_extract(&view, library, w))?;
@@ -117,7 +118,7 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
     if let Some(file) = &options.archive_stats {
         write(file, |w| lld::archive_stats(&view, library, w))?;
     }
-    let status = answer(shared, &sinks, &run, &view, prepared.style)?;
+    let status = answer(shared, &sinks, &run, &view, look)?;
     run.finish(shared, rendering, start);
     Ok(status)
 }
@@ -192,8 +193,9 @@ fn installed(shared: &SharedOptions, options: &ArchiveOptions, start: Instant) -
         let dirs: Vec<String> = options.self_dirs.iter().map(|dir| show_path(dir)).collect();
         bail!("{}: no static archive found", dirs.join(", "));
     }
-    write_files(&sinks, &run, &view, prepared.style)?;
-    let status = answer(shared, &sinks, &run, &view, prepared.style)?;
+    let look = (prepared.style, &prepared.paths);
+    write_files(&sinks, &run, &view, look)?;
+    let status = answer(shared, &sinks, &run, &view, look)?;
     run.finish(shared, rendering, start);
     Ok(status)
 }
@@ -214,10 +216,11 @@ fn write_files(
     sinks: &ArchiveSinks,
     run: &AuditRun,
     view: &ArchiveAnswer,
-    style: Style,
+    (style, paths): (Style, &Paths),
 ) -> Result<()> {
+    let subject = run.subject(paths);
     for (output, file) in &sinks.files {
-        write(file, |w| (output.render)(&run.subject(), view, style.plain(), w))?;
+        write(file, |w| (output.render)(&subject, view, style.plain(), w))?;
     }
     Ok(())
 }
@@ -228,9 +231,9 @@ fn answer(
     sinks: &ArchiveSinks,
     run: &AuditRun,
     view: &ArchiveAnswer,
-    style: Style,
+    (style, paths): (Style, &Paths),
 ) -> Result<Exit> {
-    out::stdout(|w| (sinks.stdout.render)(&run.subject(), view, style, w))
+    out::stdout(|w| (sinks.stdout.render)(&run.subject(paths), view, style, w))
         .context("cannot write the answer to stdout")?;
     let fails = view.fails() && shared.fail_on != FailOn::Never;
     Ok(match (fails, view.is_complete(run.report.complete)) {

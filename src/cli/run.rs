@@ -10,7 +10,7 @@ use crate::fix::propose::{Proposal, propose};
 use crate::merged::solve::Solved;
 use crate::plan::Plan;
 use crate::report::model::{AuditFacts, Parts, Report, StreamedFacts};
-use crate::report::{self, count};
+use crate::report::{self, Paths, count};
 use crate::rules::{self, RuleInput};
 use crate::text::show_path;
 use crate::tree::Tree;
@@ -111,8 +111,8 @@ impl AuditRun {
     }
 
     /// The input of views.
-    pub(super) fn subject(&self) -> Subject<'_> {
-        Subject { audit: &self.audit, plan: &self.plan, report: &self.report }
+    pub(super) fn subject<'r>(&'r self, paths: &'r Paths) -> Subject<'r> {
+        Subject { audit: &self.audit, plan: &self.plan, report: &self.report, paths }
     }
 
     /// Keeps the facts for another run with the same files.

@@ -6,8 +6,8 @@ use super::progress::Progress;
 use super::run::{AuditRun, walk};
 use super::{FailOn, SharedOptions, WhyOptions, baseline, out, output_conflicts};
 use crate::plan::Plan;
-use crate::report::Style;
 use crate::report::model::Parts;
+use crate::report::{Paths, Style};
 use crate::rules::typeable;
 use crate::tree::Tree;
 use crate::views::why::{Under, Why};
@@ -84,7 +84,7 @@ pub(super) fn show<T: 'static>(
     let rendering = Instant::now();
     let view = make(&mut run, &*prepared.tree)?;
     drop(progress);
-    write(&sinks, &run, &view, prepared.style)?;
+    write(&sinks, &run, &view, (prepared.style, &prepared.paths))?;
     let status = status(&run, &view);
     run.finish(shared, rendering, start);
     Ok(status)
@@ -94,13 +94,14 @@ fn write<T: 'static>(
     sinks: &Sinks<ViewOutput<T>>,
     run: &AuditRun,
     view: &T,
-    style: Style,
+    (style, paths): (Style, &Paths),
 ) -> Result<()> {
+    let subject = run.subject(paths);
     for (output, file) in &sinks.files {
         let shown = crate::text::show_path(file);
-        out::file(file, |w| (output.render)(&run.subject(), view, style.plain(), w))
+        out::file(file, |w| (output.render)(&subject, view, style.plain(), w))
             .with_context(|| format!("cannot write {shown}"))?;
     }
-    out::stdout(|w| (sinks.stdout.render)(&run.subject(), view, style, w))
+    out::stdout(|w| (sinks.stdout.render)(&subject, view, style, w))
         .context("cannot write the report to stdout")
 }

@@ -44,7 +44,9 @@ impl<'r> Entries<'r> {
     /// incomplete have entries. With `-v`, each cause has its own entry instead of groups.
     pub(super) fn of(report: &'r Report, style: Style) -> Self {
         let lowest = if style.warnings_fail { Level::Warning } else { Level::Error };
-        let wanted = |finding: &&ReportFinding| !style.quiet || finding.level >= lowest;
+        let wanted = |finding: &&ReportFinding| {
+            !style.quiet || finding.level >= lowest || report.is_input(finding)
+        };
         let mut of_cause: BTreeMap<&str, Vec<&'r ReportFinding>> = BTreeMap::new();
         for finding in report.findings.iter().filter(wanted) {
             of_cause.entry(&*finding.cause).or_default().push(finding);

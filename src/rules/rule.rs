@@ -163,6 +163,11 @@ impl Rule {
         Self { explains: true, ..self }
     }
 
+    /// True if findings of the rule hold the references that missing libraries explain.
+    pub fn is_explaining(&self) -> bool {
+        self.explains
+    }
+
     /// The rule's entry in the catalogue.
     pub fn known(&self) -> KnownRule {
         let Self { id, group, level, keys, .. } = *self;

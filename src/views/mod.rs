@@ -12,7 +12,7 @@ pub mod why;
 
 use crate::audit::Audit;
 use crate::plan::Plan;
-use crate::report::{NamedFormat, Report, Style};
+use crate::report::{NamedFormat, Paths, Report, Style};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -25,6 +25,8 @@ pub struct Subject<'a> {
     pub plan: &'a Plan,
     /// The report of the run.
     pub report: &'a Report,
+    /// The sysroot and the stages, for commands that a view prints.
+    pub paths: &'a Paths,
 }
 
 /// One format of a view.

@@ -160,7 +160,7 @@ pub(super) fn fixes(entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io
 
 /// All of a fix except its verification.
 fn key(fix: &Fix) -> impl Ord + '_ {
-    (fix.intent, &fix.list, &fix.set, &fix.file, &fix.entry)
+    (fix.intent, &fix.list, &fix.set, &fix.file, &fix.entry, &fix.from)
 }
 
 fn readable(raw: &[u8]) -> String {

@@ -65,7 +65,7 @@ pub(crate) fn render_with(
 /// Writes the headings, candidates, fixes and next steps of at most `most` causes that have a
 /// `wanted` finding. `why SYMBOL` shows this part of the report.
 pub(crate) fn steps(
-    report: &Report,
+    (report, paths): (&Report, &Paths),
     wanted: &dyn Fn(&ReportFinding) -> bool,
     most: usize,
     style: Style,
@@ -75,8 +75,7 @@ pub(crate) fn steps(
     let apart = Style { verbose: true, quiet: false, ..style };
     // Views write full paths, so no prefix is removed.
     let entries = Entries { prefix: None, ..Entries::of(report, apart) };
-    // These steps have no commands with paths of audited files.
-    let sheet = Sheet { report, entries, paths: &Paths::default() };
+    let sheet = Sheet { report, entries, paths };
     let page = &mut LabelledLines::new(style, out);
     let all = &sheet.entries.all;
     let about = all.iter().filter(|entry| entry.findings.iter().any(|finding| wanted(finding)));
@@ -112,9 +111,13 @@ impl Sheet<'_> {
         let hidden: usize = all.iter().skip(shown).map(causes).sum();
         if hidden > 0 {
             let noun = if hidden == 1 { "cause" } else { "causes" };
-            // `-q` leaves out everything else than errors.
+            // `-q` leaves out warnings that do not fail the run.
             let has_error = all.iter().any(|entry| entry.level() == Level::Error);
-            let titles = if has_error { "-q: titles of errors, " } else { "" };
+            let titles = match has_error {
+                _ if page.style.warnings_fail => "-q: titles, ",
+                true => "-q: titles of errors, ",
+                false => "",
+            };
             page.line(&format!("… and {hidden} more {noun} ({titles}-v: all details)"))?;
             page.blank()?;
         }

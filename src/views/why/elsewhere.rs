@@ -53,18 +53,22 @@ pub(super) fn copies(audit: &Audit, known: &FastSet<FileId>, under: &[RootId]) -
     out
 }
 
-/// At most [`MOST`] other files with the needed name. The loader would take one if LD_LIBRARY_PATH
-/// had its directory.
-pub(super) fn instead(audit: &Audit, name: &[u8], found: Option<FileId>) -> Vec<FileId> {
+/// At most [`MOST`] files with the name that `requester` needs, other than the file `found` for it.
+/// The loader would take one if LD_LIBRARY_PATH had its directory.
+pub(super) fn instead(
+    audit: &Audit,
+    name: &[u8],
+    requester: FileId,
+    found: Option<FileId>,
+) -> Vec<FileId> {
     let has_name = |facts: &FileFacts| {
         let mut names = facts.names.iter().map(|other| &*other.path).chain([&*facts.path]);
         names.any(|path| last_part(path.as_os_str().as_bytes()) == name)
     };
-    let target =
-        found.and_then(|file| audit.corpus.files[file].object()).map(|o| o.header.target());
+    let target = audit.corpus.files[requester].object().map(|object| object.header.target());
     let is_alike = |facts: &FileFacts| {
         facts.object().is_some_and(|object| {
-            object.is_dynamic() && target.is_none_or(|target| object.header.target() == target)
+            object.is_dynamic() && target.is_some_and(|target| target == object.header.target())
         })
     };
     let files = audit.corpus.files.entries();

@@ -356,7 +356,7 @@ fn fate_out<'a>(
     requester: &symbol::SymbolRequester,
     fate: ReferenceState,
 ) -> StateOut<'a> {
-    let Subject { audit, plan, report } = *subject;
+    let Subject { audit, plan, report, .. } = *subject;
     let out = |kind, name, by| StateOut { kind, name, by };
     match fate {
         ReferenceState::Undefined => {

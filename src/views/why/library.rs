@@ -122,7 +122,8 @@ impl LibraryAnswer {
                 let name = audit.text(requester.name);
                 let yields = requester.how.yields_to_ld_library_path(is_musl);
                 let yields = yields && !name.contains(&b'/');
-                requester.instead = yields.then(|| instead(audit, name, requester.to));
+                requester.instead =
+                    yields.then(|| instead(audit, name, requester.file, requester.to));
             }
         }
         let known = providers.iter().map(|provider| provider.file).collect();

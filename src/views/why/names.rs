@@ -332,9 +332,9 @@ pub(super) fn most_edits(text: &str) -> usize {
 }
 
 /// The number of edits between two names, ignoring case; `None` if it exceeds `most`. It is 1 if
-/// `b` starts with `a` and `most` is not 0.
+/// `b` starts with `a`, is longer, and `most` is not 0.
 fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
-    if most > 0 && b.starts_with(a) {
+    if most > 0 && a.len() < b.len() && b.starts_with(a) {
         return Some(1);
     }
     if a.len().abs_diff(b.len()) > most {
@@ -355,6 +355,7 @@ mod tests {
         assert_eq!(distance("mlaloc", "malloc", 1), Some(1));
         assert_eq!(distance("free", "malloc", 2), None);
         assert_eq!(distance("", "ab", 2), Some(1));
+        assert_eq!(distance("malloc", "malloc", 2), Some(0));
         let near = closest("libz.so", [&b"libz.so.1"[..], b"libq.so.1", b"libz.so.1x"].into_iter());
         assert_eq!(near, [&b"libz.so.1"[..], b"libz.so.1x"]);
         assert!(closest("foo", [&b"fox"[..], b"food"].into_iter()).is_empty());

@@ -9,8 +9,9 @@ use crate::diagnosis::ReferenceState;
 use crate::id::FileId;
 use crate::report::layout::{name, some};
 use crate::report::model::ReportFinding;
+use crate::rules::{self, Rule};
 use crate::text::{show, show_path};
-use crate::views::count;
+use crate::views::{Subject, count};
 use std::io;
 use std::path::Path;
 
@@ -126,7 +127,7 @@ impl WhyPage<'_> {
         let explains = |finding: &ReportFinding| {
             let library = finding.library.as_deref();
             let mut missing = missing.iter();
-            finding.rule == "missing-library"
+            rules::find(&finding.rule).is_some_and(Rule::is_explaining)
                 && missing
                     .any(|(name, path)| library == Some(*name) && finding.full_path() == **path)
         };
@@ -138,6 +139,7 @@ impl WhyPage<'_> {
         }
         self.heading("reported by check")?;
         let most = if self.style.verbose { usize::MAX } else { MOST_CAUSES };
-        crate::report::steps(self.subject.report, &wanted, most, self.style, self.out)
+        let Subject { report, paths, .. } = self.subject;
+        crate::report::steps((report, paths), &wanted, most, self.style, self.out)
     }
 }
