@@ -7,6 +7,7 @@
 #![cfg(target_os = "linux")]
 
 use crate::support;
+use crate::support::random::step;
 
 mod crosses;
 use crate::support::peak;
@@ -43,7 +44,7 @@ fn shapes() -> Vec<Shape> {
 #[test]
 fn large_graphs_take_little() {
     let (mut runs, mut slowest, mut largest) = (0, Duration::ZERO, 0);
-    for shape in shapes() {
+    for shape in shapes().into_iter().step_by(step(4)) {
         let lab = Lab::new();
         shape.write(&lab);
         for target in [FIRST, "."] {

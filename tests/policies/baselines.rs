@@ -42,7 +42,7 @@ fn all_differ(what: &str, report: &Report) -> usize {
 #[test]
 fn no_two_facts_share_a_fingerprint() {
     let (mut reports, mut facts) = (0, 0);
-    for fixture in Fixture::bad().into_iter().chain(Fixture::good()) {
+    for fixture in Fixture::some(4) {
         let built = fixture.build();
         for more in [&[][..], &["--as-ldd"], &["--cross-check"]] {
             if more.iter().any(|more| built.audit.iter().any(|arg| arg == more)) {
@@ -72,7 +72,7 @@ fn no_two_facts_share_a_fingerprint() {
 #[test]
 fn a_baseline_of_every_fixture_waives_all_of_it() {
     let mut lines = 0;
-    for fixture in Fixture::bad() {
+    for fixture in Fixture::some_bad(4) {
         let built = fixture.build();
         let audit: Vec<&str> = built.audit.iter().map(String::as_str).collect();
         let run = |more: &[&str]| built.lab.linkaudit(&[&audit[..], more].concat());

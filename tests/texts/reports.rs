@@ -222,6 +222,8 @@ fn the_titles_of_quiet_are_those_of_errors() {
     assert!(hint(&report).ends_with(" (-v: all details)"));
     let quiet = rendered(&report, "human", Style { quiet: true, ..style(100) });
     assert!(!quiet.contains("warning["), "{quiet}");
+    let strict = rendered(&report, "human", Style { warnings_fail: true, ..style(100) });
+    assert!(strict.contains(" (-q: titles, -v: all details)"), "{strict}");
 }
 
 /// A row for each entry that `human` shows.

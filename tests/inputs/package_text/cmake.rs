@@ -7,6 +7,7 @@ mod deletions;
 mod small;
 
 use super::debian::{Debian, unpack_merged};
+use super::random::step;
 use crate::staged::has_chroot;
 use crate::support::{Lab, clean, skip};
 use linkaudit::audit::{self, Audit, CMakePackage};
@@ -288,7 +289,7 @@ fn find_package_says_the_same() {
         return skip("cmake_packages", "needs root for chroot");
     }
     let count = compare(&System::new().expect("packages"));
-    assert!(count >= 20, "{count} packages");
+    assert!(count >= 20 / step(4), "{count} packages");
 }
 
 #[test]

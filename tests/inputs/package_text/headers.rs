@@ -3,7 +3,7 @@
 //! removed, one at a time.
 
 use super::debian::{Debian, unpack_merged};
-use super::random::{Random, amount, number};
+use super::random::{Random, amount, is_sweep, number};
 use super::report::{Report, evidence, text};
 use crate::staged::has_chroot;
 use crate::support::{Lab, clean, linkaudit, skip};
@@ -271,7 +271,7 @@ fn removed_headers_are_noticed() {
         "deletions: {count}, {noticed} noticed, {cases} cases compiled, {} differ",
         differ.len()
     );
-    assert!(noticed > 0, "no deletion was noticed");
+    assert!(noticed > 0 || !is_sweep(), "no deletion was noticed");
     assert!(differ.is_empty(), "{}", differ.join("\n"));
 }
 

@@ -4,6 +4,7 @@
 use super::installed::Case;
 use super::report::{Report, list, text};
 use super::system::{bare, has_chroot, ldconfig, sh};
+use crate::support::random::step;
 use crate::support::{Lab, Tally, has, linkaudit, skip};
 use serde_json::Value;
 
@@ -61,7 +62,7 @@ fn a_library_that_lost_a_symbol() {
         ("opt/yaml/lib", Some("/opt/yaml/lib")),
         ("opt/yaml/lib", Some("$ORIGIN/../../opt/yaml/lib")),
     ];
-    for (dir, runpath) in layouts {
+    for (dir, runpath) in layouts.into_iter().step_by(step(3)) {
         // The host's file has the same name, is newer, older, or is not there.
         let hosts = [
             Some("libyaml-0.so.2.0.9"),

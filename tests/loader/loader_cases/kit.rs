@@ -1,5 +1,6 @@
 //! Runs a table of cases; `notation` describes how their files are linked.
 
+use crate::support::random::step;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::OnceLock;
 
@@ -31,7 +32,7 @@ pub(crate) fn run(theme: &str, cases: &[Case]) {
     let mut tally = Tally::default();
     let mut broken = Vec::new();
     let mut other_releases = Vec::new();
-    for (name, build) in cases {
+    for (name, build) in cases.iter().step_by(step(3)) {
         let lab = Lab::new();
         let targets = build(&lab);
         assert!(!targets.is_empty(), "{name} has no target");
@@ -45,7 +46,7 @@ pub(crate) fn run(theme: &str, cases: &[Case]) {
         }
     }
     assert!(broken.is_empty(), "{theme}: cases that miss their rule\n{}", broken.join("\n"));
-    println!("loader cases: {theme}: {} builds", cases.len());
+    println!("loader cases: {theme}: {} builds", cases.len().div_ceil(step(3)));
     tally.finish(&format!("loader cases: {theme}"));
     println!("loader cases: {theme}: {} differences under other releases", other_releases.len());
     assert!(other_releases.is_empty(), "{}", other_releases.join("\n"));

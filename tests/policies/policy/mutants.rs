@@ -3,7 +3,7 @@
 
 use super::broken::PLATFORMS;
 use super::kit::{Memory, bare, json, one, right};
-use super::random::Random;
+use super::random::{Random, step};
 use super::valid::validator;
 use linkaudit::policy::{Pattern, load};
 use linkaudit::rules::catalogue;
@@ -91,7 +91,7 @@ fn changed_policies_are_read_or_refused_and_nothing_else() {
     let texts = right();
     let validator = validator();
     let (mut read, mut refused, mut mistakes) = (0, 0, 0);
-    for seed in 0..MUTANTS {
+    for seed in (0..MUTANTS).step_by(step(4)) {
         let text = mutant(&mut Random::new(seed), &texts);
         let memory = Memory::default().with("p.toml", &text);
         match load([OsStr::new("p.toml")], &memory, catalogue()) {
@@ -119,7 +119,8 @@ fn changed_policies_are_read_or_refused_and_nothing_else() {
     println!(
         "{MUTANTS} changed policies: {read} read, {refused} refused for {mistakes} mistakes, 0 panics"
     );
-    assert!(read > MUTANTS / 10 && refused > MUTANTS / 10, "{read} {refused}");
+    let least = MUTANTS / 10 / step(4) as u64;
+    assert!(read > least && refused > least, "{read} {refused}");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 #![allow(dead_code, reason = "every test binary uses its own part of this module")]
 
 use crate::support::elf_file::ElfFile;
+use crate::support::random::step;
 use crate::support::{Lab, clean};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt as _;
@@ -40,6 +41,16 @@ impl Fixture {
 
     pub fn good() -> Vec<Self> {
         rules().into_iter().map(|rule| Self { rule, kind: "good" }).collect()
+    }
+
+    /// All with findings in `.ci/run`, else every `few`th.
+    pub fn some_bad(few: usize) -> Vec<Self> {
+        Self::bad().into_iter().step_by(step(few)).collect()
+    }
+
+    /// All of them in `.ci/run`, else every `few`th.
+    pub fn some(few: usize) -> Vec<Self> {
+        Self::bad().into_iter().chain(Self::good()).step_by(step(few)).collect()
     }
 
     pub fn name(&self) -> String {

@@ -75,6 +75,9 @@ fn quiet_names_what_fails_the_run() {
     assert!(quiet.status == 0 && !quiet.out.contains("[undefined-symbol]"), "{}", quiet.out);
     let strict = run(&lab, &[&args[..], &["--fail-on", "warning"]].concat());
     assert!(strict.status == 1 && strict.out.contains("[undefined-symbol]"), "{}", strict.out);
+    lab.sh("mkdir q && head -c 100 p/liba.so > q/libcut.so");
+    let unread = run(&lab, &["q", "--isolated", "-q", "-W", "input"]);
+    assert!(unread.status == 3 && unread.out.contains("[malformed]"), "{}", unread.out);
 }
 
 #[test]

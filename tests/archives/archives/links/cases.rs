@@ -4,7 +4,7 @@
 use super::{Files, Link, compare};
 use crate::archives::kit::archive;
 use crate::support::Lab;
-use crate::support::random::step;
+use crate::support::random::{is_sweep, step};
 
 const CASES: &[(&str, &str)] = &[
     // Archives and order.
@@ -444,14 +444,19 @@ fn pairs() -> Vec<Link> {
 
 #[test]
 fn linkers_extract_the_same_members() {
-    let mut links: Vec<Link> = CASES.iter().map(|(o, line)| Link::new(o, line, &[])).collect();
+    let by_hand = CASES.iter().step_by(step(4)).map(|(o, line)| Link::new(o, line, &[]));
+    let mut links: Vec<Link> = by_hand.collect();
     let by_hand = links.len();
     // A share of the pairs every time, all with LINKAUDIT_LINKS.
     let all = std::env::var_os("LINKAUDIT_LINKS").is_some();
     links.extend(pairs().into_iter().step_by(if all { 1 } else { 5 * step(5) }));
     for (objects, line, linker) in EXCEPT {
         let mut found = links.iter_mut().filter(|l| l.objects == *objects && l.line == *line);
-        found.next().expect("a case").except.push(linker);
+        let found = found.next();
+        assert!(found.is_some() || !is_sweep(), "{objects} {line} is no case");
+        if let Some(link) = found {
+            link.except.push(linker);
+        }
     }
     let (cases, wrong) = compare(&links);
     let pairs = links.len() - by_hand;

@@ -3,7 +3,7 @@
 //! other packages.
 
 use super::{CMakePackage, System, Verdict, difference, dirs, has_chroot, ours};
-use crate::package_text::random::{Random, number};
+use crate::package_text::random::{Random, number, step};
 use crate::support::skip;
 use linkaudit::policy::{Origin, Policy, RequiredPackage};
 use std::collections::{BTreeMap, BTreeSet};
@@ -121,6 +121,6 @@ fn components_are_found_alike() {
         cases.len(),
         differ.len()
     );
-    assert!(cases.len() >= 20, "{} cases", cases.len());
+    assert!(cases.len() >= 20 / step(2), "{} cases", cases.len());
     assert!(differ.is_empty(), "{}", differ.join("\n"));
 }

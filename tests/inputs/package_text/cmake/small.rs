@@ -2,6 +2,7 @@
 //! each spelling of `foo`, with different results; packages see parts of those that request them.
 
 use super::{PROJECT, Verdict, ours};
+use crate::support::random::step;
 use crate::support::{Lab, clean, has, skip};
 use linkaudit::audit;
 use linkaudit::plan::Plan;
@@ -257,7 +258,8 @@ fn requests_end_as_in_cmake() {
     let input = audit::read(&plan, &tree, &AtomicUsize::new(0));
     let audit = audit::audit(&plan, &tree, audit::collect(&plan, &tree, input));
     let mut differ = Vec::new();
-    for (name, file, _) in PACKAGES {
+    let count = PACKAGES.len().div_ceil(step(4));
+    for (name, file, _) in PACKAGES.into_iter().step_by(step(4)) {
         let packages = &audit.package_text.cmake;
         let package = packages.iter().find(|one| one.path.ends_with(file)).expect("a package");
         let output = clean("cmake")
@@ -280,6 +282,6 @@ fn requests_end_as_in_cmake() {
             differ.push(format!("{name}: CMake {theirs:?}, linkaudit {ours:?} as {named}"));
         }
     }
-    println!("small packages: {} cases, {} differ", PACKAGES.len(), differ.len());
+    println!("small packages: {count} cases, {} differ", differ.len());
     assert!(differ.is_empty(), "{}", differ.join("\n"));
 }
