@@ -9,8 +9,8 @@ use std::path::PathBuf;
 /// Options of `archive`.
 #[derive(Args, Debug)]
 pub struct ArchiveOptions {
-    /// Static archives to link; with --linker or --order also objects and shared objects. @FILE stands
-    /// for the words in FILE
+    /// Static archives to link; with --linker or --order also objects and shared objects. @FILE is
+    /// replaced by the arguments in FILE
     #[arg(value_name = "ARCHIVE")]
     pub archives: Vec<PathBuf>,
     /// Search DIR for archives that the link may add
@@ -19,8 +19,8 @@ pub struct ArchiveOptions {
     /// More archives and objects; links all files in the order given, by the rules of --linker
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub order: Option<Vec<PathBuf>>,
-    /// Link all files in the order given, by the rules of this linker. --order, and options
-    /// of a linker such as --start-lib, imply lld; without any, the order does not count
+    /// Link all files in the order given, by the rules of this linker. --order, and options of a
+    /// linker such as --start-lib, imply --linker lld. Otherwise the order does not matter
     #[arg(long, value_enum, value_name = "LINKER")]
     pub linker: Option<LinkerOption>,
     /// Treat the objects after this option as archive members, up to --end-lib
@@ -41,13 +41,13 @@ pub struct ArchiveOptions {
     /// End --start-group
     #[arg(long, num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
     pub end_group: Vec<String>,
-    /// Let GNU ld drop the libraries after this option that nothing before them needs
+    /// Let GNU ld drop each shared library after this option to which no earlier object refers
     #[arg(long, num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
     pub as_needed: Vec<String>,
     /// End --as-needed
     #[arg(long, num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
     pub no_as_needed: Vec<String>,
-    /// Link only archives for each -l after this option; also -static
+    /// Link only archives for each -l after this option; -static has the same effect
     #[arg(long = "Bstatic", num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
     pub static_libraries: Vec<String>,
     /// End -Bstatic
@@ -56,17 +56,17 @@ pub struct ArchiveOptions {
     /// Save the state of --as-needed, --whole-archive and -Bstatic
     #[arg(long, num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
     pub push_state: Vec<String>,
-    /// Restore the state of --push-state
+    /// Restore the state that --push-state saved
     #[arg(long, num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
     pub pop_state: Vec<String>,
-    /// Link libNAME.so or libNAME.a from the first -L directory that has one of them, or, as :FILE, the
-    /// file of that name
+    /// Link libNAME.so or libNAME.a from the first -L directory that has one of them. -l :FILE links
+    /// the file named FILE
     #[arg(short = 'l', long, value_name = "NAME")]
     pub library: Vec<OsString>,
     /// Search DIR for the libraries of -l; no other directory is searched
     #[arg(short = 'L', long, value_name = "DIR")]
     pub library_path: Vec<PathBuf>,
-    /// Start at the symbol NAME instead of _start; the last -e counts
+    /// Start at the symbol NAME instead of _start. If -e is repeated, the last one takes effect
     #[arg(short = 'e', long, value_name = "NAME")]
     pub entry: Vec<OsString>,
     /// Extract the member that defines NAME; NAME may stay undefined

@@ -179,7 +179,7 @@ fn uninstall(system: &HookSystem, dir: &Path) -> Result<Exit> {
     for Placed { path, there, .. } in &placed {
         let shown = show_path(path);
         if matches!(there, There::Absent) {
-            let _ = writeln!(said, "absent    {shown}");
+            let _ = writeln!(said, "absent {shown}");
             continue;
         }
         out::remove(path).with_context(|| format!("cannot remove {shown}"))?;

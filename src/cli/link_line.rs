@@ -113,28 +113,47 @@ pub struct LeftOut {
     pub(super) refused: Option<String>,
 }
 
+const COMMAND: &str = "archive";
+
 /// Replaces each `@FILE` after the command `archive` by the words of the file. If the file cannot
 /// be read, `@FILE` stays an argument (`expandargv` of libiberty).
 pub(super) fn expand(arguments: impl Iterator<Item = OsString>) -> ExpandedLine {
-    let mut out = ExpandedLine::default();
-    let mut arguments = arguments;
-    for argument in arguments.by_ref() {
-        let is_archive = argument == "archive";
-        out.words.push(argument);
-        if is_archive {
-            break;
-        }
+    let mut out = ExpandedLine { words: arguments.collect(), ..ExpandedLine::default() };
+    if !out.words.iter().any(|word| word == COMMAND) {
+        return out;
     }
+    let with_values = options_with_values();
+    let Some(command) = command(&out.words, &with_values).filter(|at| out.words[*at] == COMMAND)
+    else {
+        return out;
+    };
     let mut words = Vec::new();
-    for argument in arguments {
+    for argument in out.words.split_off(command + 1) {
         expand_one(argument, 0, (&mut words, &mut out.files));
     }
     if !words.is_empty() {
-        let (known, left_out) = spelled(words, &options_with_values());
+        let (known, left_out) = spelled(words, &with_values);
         out.words.extend(known);
         out.left_out = left_out;
     }
     out
+}
+
+/// The place of the first word, after the program's name, that is not an option or its value.
+fn command(words: &[OsString], with_values: &[String]) -> Option<usize> {
+    let mut rest = words.iter().enumerate().skip(1);
+    while let Some((at, word)) = rest.next() {
+        if !word.as_bytes().starts_with(b"-") {
+            return Some(at);
+        }
+        if word == "--" {
+            return None;
+        }
+        if with_values.iter().any(|option| word == &**option) {
+            rest.next();
+        }
+    }
+    None
 }
 
 /// The options of `archive` whose value is the next word.

@@ -59,7 +59,7 @@ use std::path::{Path, PathBuf};
     name = "linkaudit",
     version,
     about,
-    after_help = "`check` is the default command. Write a path with the name of a command as ./check.\n\
+    after_help = "`check` is the default command. For a path that has the name of a command, write ./check.\n\
                   Exit status: 0 no finding at or above --fail-on, 1 findings, 2 usage error, \
                   3 incomplete audit, 70 internal error."
 )]
@@ -176,14 +176,14 @@ pub enum Command {
 #[derive(Args, Debug)]
 pub struct WhyOptions {
     /// A soname, a file name, a raw symbol name with or without version (foo@V_1), or a C++ or Rust
-    /// name, also without namespaces and parameters (Shape::id)
+    /// name, also without outer namespaces and parameters (Shape::id)
     #[arg(value_name = "NAME")]
     pub name: OsString,
     /// Directories and files to search
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// Answer only for this entry point (a path or file name): how it loads the library, or in which
-    /// files the loader searches for the symbol
+    /// Answer only for this entry point (its path, or the last parts of it): how it loads the
+    /// library, or in which files the loader searches for the symbol
     #[arg(long, value_name = "ENTRY")]
     pub under: Option<PathBuf>,
 }
@@ -233,7 +233,7 @@ pub struct DiffOptions {
     /// The new version: a directory or a JSON report
     #[arg(value_name = "NEW")]
     pub new: PathBuf,
-    /// A prefix or JSON report of other packages: report what they use and NEW no longer has
+    /// A prefix or JSON report of other packages: report what they use that NEW no longer has
     #[arg(long, value_name = "PREFIX")]
     pub against: Vec<PathBuf>,
     /// OLD and NEW are staging directories (DESTDIR)
@@ -344,15 +344,15 @@ pub enum FailOn {
 /// Options of all commands.
 #[derive(Args, Clone, Debug)]
 pub struct SharedOptions {
-    /// DIR is the sysroot: all paths, links and caches are looked up inside it
+    /// DIR is the sysroot: absolute paths, links and caches are looked up inside it
     #[arg(long, global = true, value_name = "DIR", help_heading = sections::INPUT)]
     pub root: Option<PathBuf>,
     /// DIR is a staging directory (DESTDIR): audit its files as installed. Every lookup tries DIR
     /// first, then the system or --root. PATH may be omitted
     #[arg(long, global = true, value_name = "DIR", help_heading = sections::INPUT)]
     pub staged: Vec<PathBuf>,
-    /// FILE (- is stdin) lists the paths, one per line, that installing the stage removes from the
-    /// system
+    /// FILE (- is stdin) lists the paths that installing the stage removes from the system, one per
+    /// line
     #[arg(long, global = true, value_name = "FILE", requires = "staged", help_heading = sections::INPUT)]
     pub replaces: Option<PathBuf>,
     /// Make paths and fingerprints relative to DIR; every PATH must be below it
@@ -458,8 +458,8 @@ pub struct SharedOptions {
     /// The number of threads
     #[arg(short = 'j', long = "jobs", global = true, value_name = "N", value_parser = jobs, help_heading = sections::RUN)]
     pub jobs: Option<NonZeroUsize>,
-    /// Show less: only the totals; `check` and `diff` also list the causes that fail the run or make it
-    /// incomplete
+    /// Show less: only the totals; `check` and `diff` also list the causes with errors (with
+    /// --fail-on warning also warnings) and those that make the run incomplete
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = sections::OUTPUT)]
     pub quiet: bool,
     /// Show everything

@@ -3,6 +3,7 @@
 
 use crate::text::show;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
@@ -76,8 +77,11 @@ pub struct PolicyErrors {
 impl PolicyErrors {
     /// `Ok` if there are no errors.
     pub(super) fn of(mut problems: Vec<PolicyError>) -> Result<(), Self> {
-        problems
-            .dedup_by(|a, b| a.wrong == b.wrong && a.start() == b.start() && a.name() == b.name());
+        let mut seen = BTreeSet::new();
+        problems.retain(|problem| {
+            let name = problem.name().map(str::to_owned);
+            seen.insert((name, problem.start(), problem.wrong.clone()))
+        });
         if problems.is_empty() { Ok(()) } else { Err(Self { problems }) }
     }
 

@@ -30,7 +30,7 @@ const DOCS: &str = "\
 
 Looks up each strong reference of an audited object in the libraries that its DT_NEEDED entries name, as a linker
 does. If none of them defines the symbol, but a library that these need does, it reports that library. Data that a
-program copies and functions whose address it fixes are references too.
+program copies, and functions for which it has the canonical PLT address, are references too.
 
 ## Why it matters
 

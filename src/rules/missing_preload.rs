@@ -42,8 +42,9 @@ searches for a needed library of the program.
 
 ## Limits
 
-An entry has one finding for each reason, about the first program that ignores it. musl ignores such an entry without
-a message, and linkaudit does not report it. LD_PRELOAD is not taken from the environment: use `--ld-preload`.
+An entry has one finding for each reason, about the first program for which the loader ignores it. musl ignores such
+an entry without a message, and linkaudit does not report it. LD_PRELOAD is not taken from the environment: use
+`--ld-preload`.
 ";
 
 /// One finding for each entry: name, list and the loader's reason.

@@ -22,12 +22,12 @@ const DOCS: &str = "\
 
 Looks at all files that one process loads, and reports:
 
-- two files of `libc.so.6`, `libstdc++.so.6` or `libgcc_s.so.1`, also if a Python wheel has one of them under a name
-  with a hash (`libstdc++-a1b2c3d4.so.6.0.30`)
+- two files of `libc.so.6`, `libstdc++.so.6` or `libgcc_s.so.1`. A name with the hash of a Python wheel counts too
+  (`libstdc++-a1b2c3d4.so.6.0.30`); for `libgcc_s`, the finding is then a warning
 - a `libc.so.6` that is loaded by another `ld.so` than the one in its own directory, unless both have the same
   content
-- as a warning, two OpenMP runtimes (`libgomp`, `libomp`, `libiomp5`), two C++ ABI libraries (`libstdc++`,
-  `libc++abi`), or two copies of `libgcc_s`, if the name of one has a hash
+- as a warning, two OpenMP runtimes (`libgomp`, `libomp`, `libiomp5`) or two C++ ABI libraries (`libstdc++`,
+  `libc++abi`)
 
 ## Why it matters
 

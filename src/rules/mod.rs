@@ -4,7 +4,7 @@
 //! optional facts a run needs.
 //!
 //! A rule reads a [`Query`] and returns findings without levels; `triage` sets the levels. A rule
-//! opens no file and models no loader behaviour. Only rules make findings.
+//! opens no file and models no loader behaviour. In an audit, only rules make findings.
 
 mod added_need;
 mod bad_library_file;

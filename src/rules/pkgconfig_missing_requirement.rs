@@ -27,7 +27,7 @@ store item of Nix, the items that it propagates take the place of the default di
 ## Why it matters
 
 pkg-config refuses a package with an unmet requirement. `Requires.private` counts too: pkgconf needs these
-packages for `--cflags` and `--exists`, without `--static`.
+packages for `--cflags` and `--exists`, even without `--static`.
 
 ## Example
 

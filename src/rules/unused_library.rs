@@ -29,9 +29,9 @@ const DOCS: &str = "\
 
 Binds all references of each audited object as the loader does, under every entry point that loads it. Reports a
 DT_NEEDED entry if none of these references is bound to its library. Weak references count as use. A reference to data
-that the program has copied, or to a function whose address the program fixes, counts as a use of the library that
-defines it. If the used library is a filtee, the filter that loads it (DT_FILTER, DT_AUXILIARY) counts as used, unless
-the object needs the filtee itself.
+that the program has copied, or to a function for which the program has the canonical PLT address, counts as a use of
+the library that defines it. If the used library is a filtee, the filter that loads it (DT_FILTER, DT_AUXILIARY)
+counts as used, unless the object needs the filtee itself.
 
 ## Why it matters
 
