@@ -29,9 +29,9 @@ impl Level {
 pub struct RuleGroup {
     /// The name on the command line.
     pub name: &'static str,
-    /// The level of its rules, unless a rule, a policy or an option sets another.
+    /// The level of the group's rules, unless a rule, a policy or an option sets another level.
     pub level: Level,
-    /// True if its findings make the run incomplete instead of failing it.
+    /// True if findings of the group make the run incomplete instead of failing it.
     pub is_input: bool,
 }
 
@@ -77,7 +77,7 @@ pub const WAIVERS: RuleGroup = RuleGroup::new("waivers", Level::Warning);
 /// Input that could not be read or decided.
 pub const INPUT: RuleGroup = RuleGroup { name: "input", level: Level::Error, is_input: true };
 
-/// All groups.
+/// All groups, in the order in which rules are listed.
 pub const GROUPS: &[RuleGroup] = &[
     LIBRARY,
     SYMBOL,
@@ -130,11 +130,11 @@ impl PartialEq<str> for RuleId {
 /// The facts about a rule that policies and command lines need.
 #[derive(Clone, Copy, Debug)]
 pub struct KnownRule {
-    /// Its id.
+    /// The permanent id.
     pub id: &'static str,
-    /// Its group.
+    /// The group that the rule belongs to.
     pub group: RuleGroup,
-    /// Its default level.
+    /// The level without a policy or option.
     pub level: Level,
     /// The keys that its findings can have besides the path, as named in waivers; `None` if the
     /// rule declares none. A waiver that selects by another key can never match.

@@ -43,7 +43,8 @@ pub enum EvidenceKind {
     /// In a comparison of two reports: a symbol or name that changed or is gone, or a file that the
     /// change breaks.
     Change,
-    /// One of several files of a process that have the same library or symbols, in scope order.
+    /// One of several files of a process that are copies of a library or define the same symbols,
+    /// in scope order.
     Copy,
     /// A reference that binds to a definition in another library than the expected one, or in a
     /// library that the file does not need itself.
@@ -82,7 +83,7 @@ pub struct CMakeTarget {
 /// One piece of evidence; fields that do not apply are empty.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Its kind.
+    /// The role of this evidence in the finding.
     pub kind: EvidenceKind,
     /// A file, by path.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
@@ -93,7 +94,7 @@ pub struct Evidence {
     /// A symbol.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub symbol: Option<Vec<u8>>,
-    /// Its version.
+    /// The version of `symbol`.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub version: Option<Vec<u8>>,
     /// The archive that `member` was merged from.
@@ -117,13 +118,13 @@ pub struct Evidence {
     /// For a candidate: the entry of a search path with which the loader would find it.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub entry: Option<Vec<u8>>,
-    /// A remark, such as the reason why the loader did not take the file.
+    /// A remark, such as the reason why the loader did not load the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Number of items of this kind that the finding does not list. The other fields are empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more: Option<usize>,
-    /// True for a detail that reports for people show only with `-v`.
+    /// True for a detail that human-readable reports show only with `-v`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub minor: bool,
 }
@@ -155,7 +156,8 @@ impl Evidence {
         Self { path: Some(path), ..Self::new(kind) }
     }
 
-    /// The number of items that a list of at most `most` leaves out; `None` if it has all.
+    /// Evidence that states how many of `all` items a list of at most `most` items omits. `None` if
+    /// the list has all items.
     pub fn beyond(most: usize, kind: EvidenceKind, all: usize) -> Option<Self> {
         (all > most).then(|| Self { more: Some(all - most), ..Self::new(kind) })
     }
@@ -180,9 +182,10 @@ impl Evidence {
     }
 }
 
-/// End of the `reason` of a tried path at which the loader leaves a list of directories.
+/// End of the `reason` of a tried path at which the loader stops searching a list of directories.
 pub const ENDS_LIST: &str = "the loader skips the rest of the list";
-/// `reason` of a candidate in a directory that the loader does not search, or the start of it.
+/// `reason`, or start of the `reason`, of a candidate in a directory that the loader does not
+/// search.
 pub const NOT_SEARCHED: &str = "its directory is not searched";
 /// Start of the `reason` of a candidate without a needed version.
 pub const LACKS_VERSION: &str = "does not define version ";
@@ -196,7 +199,7 @@ pub const PROGRAM: &str = "program";
 pub const INSTALLED_PROGRAM: &str = "installed-program";
 /// `how` of a candidate that is a library or archive outside of the audited files.
 pub const INSTALLED: &str = "installed";
-/// `how` of a library outside of the audited files, if the process loads another file for its
+/// `how` of a library outside of the audited files, if the process loads another file with the same
 /// soname.
 pub const SHADOWED: &str = "shadowed";
 /// `how` of a file that an installed package lists and that does not exist.
@@ -241,20 +244,20 @@ pub enum Proof {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(from = "FixData", into = "FixData")]
 pub struct Fix {
-    /// Its kind.
+    /// The kind of change.
     pub intent: FixKind,
-    /// The list of archives to change.
+    /// The path of the list of archives that the fix changes.
     pub list: Option<Arc<Path>>,
-    /// The set within that list.
+    /// The set of archives in `list`.
     pub set: Option<Vec<u8>>,
     /// The subject of the change: the name to add to the list, or an archive, library, entry of a
     /// search path, needed name, file or component.
     pub entry: Option<Vec<u8>>,
     /// A file of the same name that exists elsewhere, for `InstallFile`.
     pub from: Option<Arc<Path>>,
-    /// The file to change, if it is another one than the subject of the finding.
+    /// The file to change, if it differs from the subject of the finding.
     pub file: Option<Arc<Path>>,
-    /// Its verification.
+    /// The result of the verification.
     pub proof: Proof,
 }
 
@@ -264,12 +267,12 @@ impl Fix {
         Self { intent, list: None, set: None, entry, from: None, file: None, proof }
     }
 
-    /// True if it was verified.
+    /// True if the fix was verified.
     pub fn is_proven(&self) -> bool {
         matches!(self.proof, Proof::Proven(_))
     }
 
-    /// `safe` if it was verified, else `suggestion`.
+    /// `safe` if the fix was verified, otherwise `suggestion`.
     pub fn level(&self) -> &'static str {
         if self.is_proven() { "safe" } else { "suggestion" }
     }
@@ -315,7 +318,8 @@ impl From<FixData> for Fix {
     }
 }
 
-/// A rule's hint at the repair that would remove a finding. The report derives the cause from it.
+/// A rule's hint at the repair that would remove a finding. The report derives the cause from the
+/// hint.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CauseHint {
     /// This soname, or interpreter, was not found.
@@ -349,8 +353,8 @@ pub enum CauseHint {
     UndefinedIn,
 }
 
-/// Findings on their way from rules to reports. They are boxed because each is large and sorting
-/// moves them.
+/// Findings on their way from rules to reports. Each is boxed, because findings are large and
+/// sorting moves them.
 pub type Findings = Vec<Box<Finding>>;
 
 /// One fact, stated by a rule.
@@ -362,9 +366,9 @@ pub struct Finding {
     pub file: Arc<Located>,
     /// The first entry point, in byte order, under which the finding holds.
     pub root: Option<Arc<Path>>,
-    /// A symbol, raw.
+    /// A symbol, by its raw name.
     pub symbol: Option<Vec<u8>>,
-    /// A version.
+    /// A symbol version, such as `GLIBC_2.34`: of `symbol`, if there is one.
     pub version: Option<Vec<u8>>,
     /// A library, by its needed name.
     pub library: Option<Vec<u8>>,
@@ -376,15 +380,16 @@ pub struct Finding {
     pub detail: Option<Vec<u8>>,
     /// When the defect takes effect.
     pub when: Option<When>,
-    /// True if its level is at most a warning, even if the level of the rule is an error.
+    /// True if the level of this finding is at most a warning, even if the level of the rule is an
+    /// error.
     pub mild: bool,
     /// One sentence without demangled names.
     pub message: String,
-    /// Its evidence.
+    /// The facts that support the finding.
     pub evidence: Vec<Evidence>,
     /// A command that shows the fact with another tool.
     pub witness: Option<String>,
-    /// Fixes that would remove it.
+    /// Fixes that would remove the finding.
     pub fix: Vec<Fix>,
     /// The rule's hint at the cause.
     pub cause: Option<CauseHint>,
@@ -424,7 +429,8 @@ impl Finding {
         self.file.full_path()
     }
 
-    /// Its keys and values. The keys have the names that JSON, fingerprints and waivers use.
+    /// The keys of the finding and their values. The keys have the names that JSON, fingerprints
+    /// and waivers use.
     pub fn keys(&self) -> [(&'static str, Option<&[u8]>); 6] {
         [
             ("symbol", self.symbol.as_deref()),

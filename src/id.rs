@@ -44,7 +44,7 @@ impl NameId {
 impl ModuleId {
     /// The program: the first object of a link map, or the host program of a plugin.
     pub const ROOT: Self = Self(0);
-    /// The loader.
+    /// The loader: the second object of a link map.
     pub const LOADER: Self = Self(1);
 }
 
@@ -98,7 +98,7 @@ impl<I: Id, T> IdVec<I, T> {
         self.items.truncate(len);
     }
 
-    /// Removes and returns the items from index `from` on, and drops those before. The capacity
+    /// Removes and returns the items from index `from` on, and drops the items before. The capacity
     /// stays.
     pub fn take_from(&mut self, from: usize) -> Vec<T> {
         let out = self.items.drain(from..).collect();

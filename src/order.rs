@@ -44,7 +44,7 @@ impl<T> Arrange<T> for [T] {
     }
 }
 
-/// A set of the items. Unlike `collect`, it does not instantiate a standard sort.
+/// A set of the items. Unlike `collect`, this function does not instantiate a standard sort.
 pub(crate) fn set<T: Ord>(items: impl IntoIterator<Item = T>) -> BTreeSet<T> {
     let mut out = BTreeSet::new();
     out.extend(items);

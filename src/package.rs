@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub struct Located {
     /// The prefix.
     pub prefix: Option<PathBuf>,
-    /// The path below it.
+    /// The path below the prefix; the absolute path if there is no prefix.
     pub path: PathBuf,
 }
 
@@ -49,8 +49,8 @@ pub struct Prefixes {
     files: FastSet<PathBuf>,
 }
 
-/// The directory into which a Python wheel was unpacked, for the path of its metadata
-/// (`DIRECTORY/NAME.dist-info/METADATA`).
+/// The directory into which a Python wheel was unpacked, derived from the path of the wheel's
+/// metadata (`DIRECTORY/NAME.dist-info/METADATA`). `None` for other paths.
 pub fn wheel_directory(metadata: &Path) -> Option<&Path> {
     let folder = metadata.as_os_str().as_bytes().strip_suffix(b".dist-info/METADATA")?;
     Path::new(OsStr::from_bytes(folder)).parent()
@@ -206,9 +206,9 @@ fn find(text: &[u8], what: &[u8]) -> Option<usize> {
     text.windows(what.len()).position(|window| window == what)
 }
 
-/// The search-path entry with which `file` finds libraries in `directory`. It is relative to
-/// `$ORIGIN` if both are in the same store item or, outside of stores, below the same top-level
-/// directory. Else it is absolute. `None` if `file` has no parent directory.
+/// The search-path entry with which `file` finds libraries in `directory`. The entry is relative to
+/// `$ORIGIN` if both paths are in the same store item or, outside of stores, below the same
+/// top-level directory. Otherwise, the entry is absolute. `None` if `file` has no parent directory.
 pub fn search_entry(file: &Path, directory: &Path) -> Option<PathBuf> {
     let from = file.parent()?;
     let common = from.components().zip(directory.components()).take_while(|(a, b)| a == b).count();
@@ -222,9 +222,9 @@ pub fn search_entry(file: &Path, directory: &Path) -> Option<PathBuf> {
     Some(way)
 }
 
-/// True for a directory below `lib` that linkers do not search. They search `lib/x86_64-linux-gnu`.
-/// `/var/lib` holds the state of programs: prefixes below it are like those below other
-/// directories.
+/// True for a directory below `lib` that linkers do not search. Linkers do search
+/// `lib/x86_64-linux-gnu`. `/var/lib` holds the state of programs, so its `lib` is not a library
+/// directory.
 pub fn is_private(directory: &Path) -> bool {
     let names: Vec<&[u8]> =
         directory.components().map(|name| name.as_os_str().as_bytes()).collect();

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The loader of `--loader`.
+/// The loader rules that `--loader` selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoaderRules {
     /// The GNU C library's rules.
@@ -28,7 +28,7 @@ pub enum LoaderRules {
 /// A program that loads shared objects with dlopen.
 #[derive(Clone, Debug)]
 pub struct HostFile {
-    /// Its path.
+    /// The path of the program.
     pub path: PathBuf,
     /// Matches paths below the prefix: the plugins that the program loads. `None` selects the
     /// objects that no other object needs.
@@ -69,7 +69,7 @@ pub struct FixRequest {
     /// True to propose fixes only for a merged archive: any other archive may define a name by
     /// chance.
     pub merged_only: bool,
-    /// True if it is an error to find no merged archive.
+    /// True if the command fails when it finds no merged archive.
     pub must_find: bool,
     /// True if a list is given. Without a merged archive, the library is linked with the archives
     /// of the list directly.
@@ -84,7 +84,8 @@ pub struct Plan {
     /// `Some` if the files are linked in the order given. The list has the audited objects that the
     /// linker extracts only on demand, like members of archives.
     pub link: Option<Vec<PathBuf>>,
-    /// Files and directories of `--files-from`; a missing one is a finding.
+    /// Files and directories of `--files-from`, and store items of `--nix-closure`. A missing one
+    /// is a finding.
     pub listed: Arc<[PathBuf]>,
     /// The store items of `--nix-closure`; empty without the option.
     pub closure: Arc<FastSet<PathBuf>>,
@@ -105,9 +106,9 @@ pub struct Plan {
     pub hosts: Vec<HostFile>,
     /// The loader whose rules apply. `None` chooses the loader of each entry point. For a program,
     /// this is its PT_INTERP. For a library, it is the loader of the libc that the library finds,
-    /// else the system's.
+    /// or else the system's loader.
     pub loader: Option<LoaderRules>,
-    /// True to resolve with the system's loader, as its `ldd` does, instead of the one in
+    /// True to resolve with the system's loader, as its `ldd` does, instead of the loader in
     /// PT_INTERP.
     pub as_ldd: bool,
     /// True if every file is an entry point, as for `ldd FILE...`.
@@ -120,21 +121,23 @@ pub struct Plan {
     pub cross_check: bool,
     /// True to keep the dynamic tables of every object, for questions about its definitions.
     pub definitions: bool,
-    /// True to read the members of all archives, also of those in `--lib-path`.
+    /// True to read the members of all archives, including archives in `--lib-path`.
     pub members: bool,
-    /// True to read the indexes of archives too: GNU ld finds members by them alone.
+    /// True to read the indexes of archives too: GNU ld finds members only through these indexes.
     pub indexes: bool,
     /// Names that a view or query looks up in archive members.
     pub symbols: Vec<Box<[u8]>>,
-    /// True to reuse results of one entry point for another that the loader treats alike.
+    /// True to reuse results of one entry point for other entry points that the loader treats in
+    /// the same way.
     pub reuse: bool,
     /// LD_LIBRARY_PATH as it will be at run time; empty for none.
     pub ld_library_path: Vec<u8>,
     /// LD_PRELOAD as it will be at run time; empty for none.
     pub ld_preload: Vec<u8>,
-    /// The current directory: empty search entries mean it, and relative ones start from it.
+    /// The current directory. An empty search path entry means this directory, and relative entries
+    /// start from it.
     pub cwd: PathBuf,
-    /// True if the directory was given. Otherwise, results that depend on it are undecided.
+    /// True if the current directory was given. Otherwise, results that depend on it are undecided.
     pub cwd_stated: bool,
     /// The processor that the audited files will run on.
     pub cpu: Cpu,
@@ -213,7 +216,8 @@ impl Plan {
     /// The parts of each audited file to read at first.
     pub fn reading(&self) -> Reading {
         let by_query = self.rule_wants.holds(Wants::BOUND_LIBRARIES);
-        // The queries would read the tables of nearly every large program again.
+        // Read the tables now: otherwise, binding queries would read nearly every large program
+        // again.
         let by_rules = self.rule_wants.holds(Wants::TABLES)
             || self.rule_wants.holds(Wants::DUPLICATE_DEFINITIONS);
         Reading {
@@ -229,7 +233,7 @@ impl Plan {
             names: !self.members || self.fix.as_ref().is_some_and(|request| request.minimal),
             relocations: by_query,
             dlopen_notes: self.rule_wants.holds(Wants::DLOPEN_NOTES),
-            // Only the command `archive` asks as a linker.
+            // Only the command `archive` looks up names as a linker does.
             stubs: self.definitions && self.members,
         }
     }
@@ -240,7 +244,7 @@ impl Plan {
     }
 
     /// The depth to which device code is read. The command `gpu` reads notes only with `--deep`,
-    /// because notes take a read of each code object.
+    /// because notes require a read of each code object.
     pub fn device_depth(&self) -> Depth {
         match &self.gpu {
             Some(request) => {
@@ -271,8 +275,9 @@ impl Plan {
         if is_link { classes.with(Class::Bitcode) } else { classes }
     }
 
-    /// The parts to read of files in provider directories. A command that uses only the archives
-    /// there needs no dynamic tables. A fix without a merged archive may also link the libraries.
+    /// The parts that are read of each file in a provider directory. A command that uses only the
+    /// archives there needs no dynamic tables. A fix without a merged archive may also link the
+    /// libraries.
     pub fn provider_reading(&self) -> Reading {
         let links = |fix: &FixRequest| {
             !fix.merged_only && !fix.must_find && !fix.is_list_named && fix.archive.is_none()
@@ -282,7 +287,7 @@ impl Plan {
             && !self.fix.as_ref().is_some_and(|fix| links(fix));
         let reading =
             if is_lean { Reading { lean: true, ..Reading::default() } } else { self.reading() };
-        // `archive` and `fix` also take inputs that linker scripts in provider directories name.
+        // `archive` and `fix` also read inputs that linker scripts in provider directories name.
         let reads_scripts = self.members || !self.self_dirs.is_empty();
         let classes =
             if reads_scripts { reading.classes.with(Class::LinkerScript) } else { reading.classes };

@@ -1,5 +1,5 @@
-//! Classes of files, by their first bytes or by their names. The walk checks nothing else of a
-//! format. Only files of an enabled class are passed to a reader; the others are counted.
+//! Classes of files, by their first bytes or by their names. The walk makes no further checks of a
+//! format. Only files of an enabled class are passed to a reader; other files are only counted.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -60,7 +60,7 @@ enum Mark {
     Below(&'static [u8]),
 }
 
-/// Classes that are recognised only if enabled; the first match counts.
+/// Classes that are recognised only if enabled; the first match wins.
 const MARKS: &[(Class, Mark)] = &[
     (Class::Device, Mark::Head(b"CCOB")),
     (Class::Device, Mark::Head(b"KPAK")),

@@ -24,7 +24,7 @@ impl StartNames {
         let mut names = Vec::with_capacity(given.len());
         for GivenPath { path, kind, .. } in given {
             if *kind == Ok(EntryType::Directory) {
-                // Entries are sorted by bytes, so those below a directory need not be adjacent.
+                // Entries are sorted by bytes, so entries below a directory need not be adjacent.
                 let is_below =
                     |entry: &WalkedName<Read>| entry.listed && entry.path.starts_with(path);
                 let below = |entry: &&WalkedName<Read>| !entry.is_link && is_below(entry);
@@ -80,7 +80,8 @@ impl StartNames {
     }
 }
 
-/// A name as the loader gets it: one without a slash is in the current directory.
+/// A name as the loader gets it. A name without a slash is in the current directory, and gets `./`
+/// in front.
 fn typed(path: &Path) -> Vec<u8> {
     let bytes = path.as_os_str().as_bytes();
     if bytes.contains(&b'/') { bytes.to_vec() } else { [b"./", bytes].concat() }

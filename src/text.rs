@@ -26,8 +26,9 @@ pub fn common_parts(a: &Path, b: &Path) -> usize {
     a.components().zip(b.components()).take_while(|(a, b)| a == b).count()
 }
 
-/// True for a name as demanglers write it: it contains `::`, or `(` directly after a name. Go has raw
-/// names such as `main.(*T).M`, and Zig has `list.List(u8,null).append`.
+/// True for a name as demanglers write it: it contains `::`, or `(` directly after a name. False
+/// for raw names of Go and Zig that contain `(`, such as `main.(*T).M` and
+/// `list.List(u8,null).append`.
 pub(crate) fn is_demangled(name: &str) -> bool {
     if name.contains("::") {
         return true;
@@ -47,7 +48,7 @@ pub(crate) fn is_deceptive(c: char) -> bool {
         | '\u{061c}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
 }
 
-/// `bytes` for a terminal or a log; all characters that could affect either are escaped.
+/// `bytes` for a terminal or a log. All characters that could change the display are escaped.
 pub fn show(bytes: &[u8]) -> String {
     // Nearly every name is plain ASCII.
     if let Ok(text) = std::str::from_utf8(bytes)
@@ -249,8 +250,8 @@ impl Formatter for Plain {
 }
 
 /// `word` for a POSIX shell, quoted if necessary. A word that [`show`] would change is in
-/// dollar-single-quotes, with its bytes in octal (POSIX.1-2024, 2.2.4; older shells than bash, zsh
-/// and ksh lack them).
+/// dollar-single-quotes, with its bytes in octal (POSIX.1-2024, 2.2.4; bash, zsh and ksh support
+/// these quotes, older POSIX shells do not).
 pub fn shell(word: &[u8]) -> String {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"-_./+=:,@%".contains(b);
     let text = show(word);
@@ -268,7 +269,8 @@ pub fn shell_path(path: &Path) -> String {
     shell(path.as_os_str().as_bytes())
 }
 
-/// A word in dollar-single-quotes. An octal number of three digits ends before a digit that follows.
+/// A word in dollar-single-quotes. Every octal escape has three digits, so a digit that follows
+/// does not become part of it.
 fn dollar_quoted(word: &[u8]) -> String {
     let mut out = "$'".to_owned();
     for byte in word {
@@ -297,7 +299,7 @@ pub(crate) fn nearest<'a>(
     let near = |name: &'a str| {
         let known = plain(name);
         let score = strsim::damerau_levenshtein(&typed, &known);
-        // Of two names at the same distance, the one with swapped letters is likelier.
+        // Among names at the same distance, a name with swapped letters is likelier.
         (score <= 1 + name.len() / 4).then(|| (score, letters(&typed) != letters(&known), name))
     };
     // The time grows with the product of the lengths, and a long text is not a mistyped name.

@@ -1,6 +1,6 @@
 //! Facts and queries that only some rules and outputs need. A rule declares a set in its row, and
 //! the plan holds the union over the enabled rules. Unneeded facts cost nothing.
-//! [`crate::format::Reading`] says how much of a file is read for them.
+//! [`crate::format::Reading`] says how much of a file is read for these facts.
 
 /// A set of optional facts and queries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -13,7 +13,7 @@ impl Wants {
     pub const TABLES: Self = Self(1);
 
     /// For each name that two libraries of a scope define differently: the definition that
-    /// references get, and the others.
+    /// references get, and the other definitions.
     pub const DUPLICATE_DEFINITIONS: Self = Self(2);
     /// The libraries that each object binds to.
     pub const BOUND_LIBRARIES: Self = Self(4);
@@ -52,7 +52,7 @@ impl Wants {
     /// libraries.
     pub const INSTALLED: Self = Self(8192);
 
-    /// The union of both.
+    /// The union of this set and `other`.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)

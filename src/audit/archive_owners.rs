@@ -32,13 +32,13 @@ const MOST: usize = 3;
 pub struct ArchiveOwner {
     /// The path of the archive.
     pub path: Arc<Path>,
-    /// True if it exists; a package may list a file that is gone.
+    /// True if the archive exists; a package may list a file that was removed.
     pub exists: bool,
-    /// The Debian packages that install it, separated by commas.
+    /// The Debian packages that install the archive, separated by commas.
     pub package: Option<String>,
-    /// The pkg-config package that links it.
+    /// The pkg-config package that links the archive.
     pub pkg_config: Option<String>,
-    /// The CMake package that imports it, and its target for the archive.
+    /// The CMake package that imports the archive, and its target for the archive.
     pub cmake: Option<CMakeTarget>,
 }
 
@@ -113,7 +113,7 @@ impl ArchiveOwners {
     }
 
     /// The packages of the archive at `path`, one of the paths given to [`Self::find`]; `None` if
-    /// none is known.
+    /// no package is known.
     pub fn of(&self, path: &Path) -> Option<&ArchiveOwner> {
         self.by_path.get(path).filter(|owner| owner.is_known())
     }
@@ -125,8 +125,8 @@ impl ArchiveOwners {
     }
 }
 
-/// The path that package files name: for the link of a shared library, the link itself, which its
-/// own package installs.
+/// The path that package lists have: `path` with links resolved. A link `lib*.so` is kept, because
+/// the development package installs this link itself.
 fn owned_path(tree: &dyn Tree, path: &Path) -> PathBuf {
     let is_link = path.as_os_str().as_bytes().ends_with(b".so");
     let of_link = || Some(tree.real_path(path.parent()?).ok()?.join(path.file_name()?));
@@ -175,8 +175,8 @@ impl<'a> Beside<'a> {
         out
     }
 
-    /// Adds the archives in `own` that a package file links, by path or with `-l`. An archive of
-    /// `-l` is added only if no earlier `-L` directory has a file with its name.
+    /// Adds the archives in `own` that a package file links, by path or with `-l`. An archive named
+    /// with `-l` is added only if no earlier `-L` directory has a file with its name.
     fn add_pkg_config(
         &mut self,
         (tree, own): (&dyn Tree, &Path),
@@ -279,7 +279,8 @@ fn files_of_cmake(tree: &dyn Tree, dir: &Path, prefix: Option<&Path>) -> Vec<Pat
     files(tree, &dirs, ".cmake")
 }
 
-/// The targets that a file of CMake imports, for archives of `by_name`.
+/// The archives of `by_name` that a CMake file imports, each with the name of its target. Empty if
+/// the file cannot be read.
 fn imported<'a>(
     tree: &dyn Tree,
     file: &Path,

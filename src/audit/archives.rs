@@ -50,8 +50,8 @@ pub(super) fn read(
     shelve(&[], corpus, collector, wanted)
 }
 
-/// The audited relocatable objects; empty if their total size exceeds the limit. Their symbol
-/// tables are read to check that they are consistent.
+/// The audited relocatable objects; empty if their total size exceeds the limit. The run reads them
+/// to find defects in their symbol tables.
 fn objects(corpus: &Corpus) -> Vec<FileId> {
     let is_object = |facts: &FileFacts| {
         let object = facts.object().filter(|_| facts.audited && facts.foreign().is_none());
@@ -63,9 +63,9 @@ fn objects(corpus: &Corpus) -> Vec<FileId> {
 }
 
 /// For a run that is about archives: reads the members of all archives, and the symbols of start
-/// files and of the objects given by name. The collector keeps the names that later steps look up
-/// in them: `unbound` and, to verify fixes, all references of objects with an undefined reference
-/// and of the libraries that these need.
+/// files and of the objects given by name. The collector keeps only the names that later steps look
+/// up in these files: requested names, and `unbound`. To verify fixes, it also keeps all references
+/// of objects with an undefined reference, and of the libraries that such objects need.
 pub(super) fn read_all(
     plan: &Plan,
     corpus: &mut Corpus,
@@ -103,7 +103,7 @@ pub(super) fn read_all(
 }
 
 /// Objects with an undefined reference under some entry point, and the libraries that they need
-/// directly: a linker also takes members for the references of these.
+/// directly: a linker also extracts members for the references of these libraries.
 fn linked_again<'c>(
     corpus: &'c Corpus,
     bound: BoundClosures<'_>,
@@ -147,7 +147,7 @@ pub(super) fn definitions(
     out
 }
 
-/// Reads the members of `wanted`. The set has an entry for each archive among them, and for each
+/// Reads the members of `wanted`. The set has an entry for each archive in `wanted`, and for each
 /// object that `lazy` names.
 fn shelve(
     lazy: &[PathBuf],
@@ -220,7 +220,7 @@ fn given(plan: &Plan, facts: &FileFacts) -> bool {
     plan.paths.iter().any(|path| **path == *facts.typed)
 }
 
-/// True if a policy's entry matches the file, by its path below its prefix or its full path.
+/// True if a policy's entry matches the file, by the path below the prefix or by the full path.
 pub(crate) fn is_about(entry: &ArchivePolicy, path: &Path, prefixes: &Prefixes) -> bool {
     let below = || entry.matches.matches(prefixes.locate(path).path.as_os_str().as_bytes());
     entry.matches.matches(path.as_os_str().as_bytes()) || below()

@@ -1,6 +1,6 @@
-//! The loops that bind symbols: of each object in its own closure, under all entry points, and for
-//! a few names that a view asks about. A step that lacks facts returns needs, and the collector
-//! reads these facts.
+//! The loops that bind symbols. One binds each object in its own closure, one binds all entry
+//! points, and one binds a few names for a view. A step that lacks facts returns needs, and the
+//! collector reads these facts.
 
 use super::Audit;
 use super::rounds::Rounds;
@@ -40,7 +40,7 @@ pub(super) struct BoundClosures<'a> {
 /// The results of [`bind`].
 pub(super) struct Bindings {
     pub(super) entry_points: Vec<RootBinding>,
-    /// By file: the references that it leaves undefined in its own closure.
+    /// By file: the references that the file leaves undefined in its own closure.
     pub(super) own: OwnBindings,
 }
 

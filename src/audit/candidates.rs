@@ -1,6 +1,6 @@
-//! Finds files in a prefix, audited or not, that have the name of a missing library. It lists
-//! directories and opens no file. `missing-library` uses these files to tell a library outside of
-//! the search path from an absent one. `diagnosis` looks up symbols in the files.
+//! Finds files in a prefix, audited or not, that have the name of a missing library. This module
+//! lists directories and opens no file. `missing-library` uses these files to tell a library
+//! outside of the search path from an absent one. `diagnosis` looks up symbols in the files.
 
 use crate::diagnosis::MissingNeed;
 use crate::facts::{Corpus, FileFacts};
@@ -63,16 +63,16 @@ impl PrefixListing {
 /// Names of missing libraries that exist as file names below a prefix.
 #[derive(Debug, Default)]
 pub struct Candidates {
-    /// The paths of files with such a name, by prefix and name.
+    /// The paths of files with the name of a missing library, by prefix and name.
     found: FastMap<(PathBuf, OsString), Vec<PathBuf>>,
     /// The listings of prefixes, by prefix.
     listings: FastMap<PathBuf, PrefixListing>,
 }
 
 impl Candidates {
-    /// Searches the prefix of every object with a missing library. If the walks covered a prefix,
-    /// it is listed only for names that they may have seen there. It is listed a second time only
-    /// for new names without `.so`, because a listing keeps all names with `.so`.
+    /// Searches the prefix of every object with a missing library. A prefix that the walks covered
+    /// is listed only for names that the walks may have seen there. A prefix is listed a second
+    /// time only for new names without `.so`, because a listing keeps all names with `.so`.
     pub(super) fn search(
         &mut self,
         tree: &dyn Tree,
@@ -101,7 +101,7 @@ impl Candidates {
 
     /// Takes the paths of files that were read before. A listing would find these paths too, at a
     /// cost that grows with the prefix. If such a file is for another machine, the prefix may have
-    /// another file of the name: the name stays in `names`.
+    /// another file with this name, so the name stays in `names`.
     fn take_known(
         &mut self,
         (tree, corpus): (&dyn Tree, &Corpus),
@@ -273,7 +273,8 @@ fn is_listed(tree: &dyn Tree, dir: &Path, prefix: &Path) -> bool {
         && tree.real_path(dir).is_ok_and(|real| real == dir || leads_out(tree, &real, prefix))
 }
 
-/// True if the directory `real` is outside of the prefix and of stores.
+/// True if the directory `real` is outside of the prefix, stores and kernel file systems, and does
+/// not contain the prefix.
 fn leads_out(tree: &dyn Tree, real: &Path, prefix: &Path) -> bool {
     let own = tree.real_path(prefix).unwrap_or_else(|_| prefix.to_path_buf());
     !real.starts_with(&own)
@@ -283,7 +284,7 @@ fn leads_out(tree: &dyn Tree, real: &Path, prefix: &Path) -> bool {
         && !tree.is_of_kernel(real)
 }
 
-/// True if the machine of a file is that of an object which misses a library of this name.
+/// True if the file is for the machine of an object that lacks a library of this name.
 fn serves(corpus: &Corpus, facts: &FileFacts, name: &OsStr, missing: &[MissingNeed]) -> bool {
     let target = |facts: &FileFacts| facts.object().map(|object| object.header.target());
     let of_name = missing.iter().filter(|one| file_name(&one.name) == Some(name));

@@ -1,5 +1,5 @@
-//! One line of coverage for every audited archive, for reports. It counts members, members whose
-//! references are unknown (opaque), and referenced names that no audited file defines.
+//! One line of coverage for every audited archive, for reports. A line counts members, members
+//! whose references are unknown (opaque), and referenced names that no audited file defines.
 
 use super::Audit;
 use crate::cover::{LinkOutput, LinkerDefined};

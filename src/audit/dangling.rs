@@ -12,8 +12,8 @@ pub struct DanglingLink {
     pub path: PathBuf,
     /// The text of the link.
     pub target: PathBuf,
-    /// The texts of the links to which it leads in turn. The last one, or `target` if there is
-    /// none, has no file.
+    /// The texts of the links that follow in the chain, in order. The last text, or `target` if
+    /// this list is empty, names a missing file.
     pub further: Vec<PathBuf>,
     /// True if a link of the chain points into `/etc/alternatives`.
     pub is_alternative: bool,
@@ -38,7 +38,7 @@ impl DanglingLink {
     }
 }
 
-/// The path that the text `target` of the link at `path` means.
+/// The path to which a link at `path` with the text `target` points.
 fn beside(path: &Path, target: &Path) -> PathBuf {
     without_dots(&path.parent().unwrap_or(path).join(target))
 }

@@ -1,6 +1,6 @@
-//! Finds the databases of MIOpen and rocFFT, and reads the headers of those that are SQLite files.
-//! It lists the directories beside the libraries, and the default directories in the audited
-//! prefixes.
+//! Finds the databases of MIOpen and rocFFT, and reads the headers of the SQLite files among them.
+//! This module lists the directories beside the libraries, and the default directories in the
+//! audited prefixes.
 
 use crate::facts::{Corpus, FileFacts};
 use crate::format::elf::Object;
@@ -33,7 +33,7 @@ enum Owner {
     RocFft,
 }
 
-/// Finds and reads the databases. The result is empty if the plan does not ask for device code.
+/// Finds and reads the databases. The result is empty if the plan does not request device code.
 pub(super) fn find(
     plan: &Plan,
     tree: &dyn Tree,
@@ -53,7 +53,8 @@ pub(super) fn find(
         let mut names: BTreeSet<OsString> = BTreeSet::new();
         let listed = tree.list(&dir, &mut |name, node| {
             let is_file = !matches!(node, DirEntryKind::Kind(EntryType::Directory));
-            // rocFFT's directory may be that of all libraries, so other files are skipped.
+            // rocFFT's databases may be in the directory of all libraries, so other files are
+            // skipped.
             if is_file && meaning(name.as_bytes()).is_some() {
                 keep_least(&mut names, name.to_owned(), MOST);
             }

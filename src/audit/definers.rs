@@ -1,5 +1,5 @@
 //! Reads the candidates for missing libraries: files that could be the library, and the libraries
-//! that these files load. `diagnosis` looks up symbols in them.
+//! that these files load. `diagnosis` looks up symbols in all these files.
 
 use super::beside;
 use super::candidates::{Candidates, WalkListings};
@@ -25,7 +25,7 @@ pub(super) struct DefinerSearch<'a> {
     pub(super) missing: Vec<MissingNeed>,
 }
 
-/// Reads the candidates.
+/// Reads the files of the candidates, and returns those that exist.
 pub(super) fn read(facts: &SharedFacts<'_, '_>, candidates: &Candidates) -> Vec<Start> {
     let paths = candidates.paths().into_iter();
     let paths: Vec<Vec<u8>> = paths.map(|path| path.as_os_str().as_bytes().to_vec()).collect();

@@ -1,6 +1,7 @@
-//! The stage between binding and the rules. Each undefined symbol is explained by a missing
-//! library, or assumed to be defined by a host program or a library of the system, or reported as a
-//! finding. `crate::diagnosis` decides this; this module reads the facts for the decision.
+//! The stage between binding and the rules. An undefined symbol has one of three results. A missing
+//! library explains the symbol, a host program or system library is assumed to define it, or a
+//! finding reports it. `crate::diagnosis` decides this; this module reads the facts for the
+//! decision.
 
 use super::archives;
 use super::binding::BoundClosures;
@@ -82,8 +83,8 @@ impl Diagnosing<'_> {
     }
 
     /// Finds and reads files in the prefix that have the name of a missing library. If
-    /// `may_explain` is set, it also resolves these files: undefined symbols are then looked up in
-    /// them and in their libraries.
+    /// `may_explain` is set, these files are also resolved, because undefined symbols are looked up
+    /// in them and in their libraries.
     fn candidates(
         &self,
         facts: &SharedFacts<'_, '_>,

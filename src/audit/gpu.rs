@@ -26,12 +26,12 @@ use std::path::{Path, PathBuf};
 
 /// HIP's runtime, by the start of its soname.
 const RUNTIME: &[u8] = b"libamdhip64.so";
-/// Maximum number of bytes that are read from an index. rocBLAS's largest has 3 MiB.
+/// Maximum number of bytes that are read from an index. The largest index of rocBLAS has 3 MiB.
 const MOST_INDEX: u64 = 64 << 20;
 /// Maximum number of names that are read from a data directory.
 const MOST_NAMES: usize = 200_000;
 
-/// Reads the device code that the plan asks for.
+/// Reads the device code that the plan requests.
 pub(super) fn find(
     plan: &Plan,
     tree: &dyn Tree,
@@ -249,13 +249,13 @@ fn directories(tree: &dyn Tree, library: &Path, kind: Tensile) -> Vec<PathBuf> {
     below.filter(is_dir).collect()
 }
 
-/// The names in a directory; none if it cannot be listed, which the walk reports.
+/// The names in a directory. Empty if the directory cannot be listed: the walk reports this error.
 fn names(tree: &dyn Tree, dir: &Path, of_files: bool) -> BTreeSet<OsString> {
     list(tree, dir, of_files).unwrap_or_default()
 }
 
-/// The sorted names in a directory: those of files and links if `of_files`, else those of
-/// directories and links.
+/// The sorted names in a directory: the names of files and links if `of_files` is set, otherwise
+/// the names of directories and links.
 fn list(tree: &dyn Tree, dir: &Path, of_files: bool) -> Result<BTreeSet<OsString>, Errno> {
     let mut out = BTreeSet::new();
     let visit = &mut |name: &std::ffi::OsStr, node: DirEntryKind| {
@@ -290,7 +290,7 @@ fn listing(
     listing
 }
 
-/// The names of libraries or files in an index; `None` if it cannot be read.
+/// The names of libraries or files in an index; `None` if the index cannot be read.
 fn index(tree: &dyn Tree, path: &Path, kind: IndexKind) -> Option<Vec<Vec<u8>>> {
     let Ok(Opened::File(handle)) = tree.open(path) else { return None };
     let len = handle.stat().len;
@@ -373,7 +373,7 @@ impl<'a> Users<'a> {
         names.filter_map(|name| self.by_name.get(name)).flatten().copied()
     }
 
-    /// The files that load `file`: those that need it, directly or through other libraries.
+    /// The files that load `file`: they need `file` directly, or through other libraries.
     fn of(&self, file: FileId) -> Vec<FileId> {
         let (mut seen, mut next) = (BTreeSet::from([file]), vec![file]);
         while let Some(one) = next.pop() {

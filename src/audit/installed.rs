@@ -60,7 +60,7 @@ pub struct Installed {
 /// A file of the system.
 #[derive(Clone)]
 pub struct InstalledFile {
-    /// Its path.
+    /// The path that reports show.
     pub path: Arc<Path>,
     /// The package that owns the file: a Debian package, or a store item.
     pub package: Option<String>,
@@ -90,7 +90,7 @@ pub struct InstalledLibrary {
     pub file: InstalledFile,
     /// The target of the library; `None` if the file no longer exists.
     pub target: Option<Target>,
-    /// The C library that it needs; `None` if it needs none.
+    /// The C library that the file needs; `None` if it needs none.
     libc: Option<Libc>,
 }
 
@@ -144,7 +144,7 @@ struct UnresolvedObject<'a> {
 
 /// A file of the system that defines some of the undefined symbols.
 struct Hit {
-    /// Its path, with links in the directory resolved, as in the lists of packages.
+    /// The path of the file, with links in its directory resolved, as in the lists of packages.
     real: PathBuf,
     /// The path of a link in the same directory whose name is the file's soname; `real` if there is
     /// none.
@@ -152,7 +152,7 @@ struct Hit {
     /// The file, if the audit has read it too.
     file: Option<FileId>,
     target: Target,
-    /// The C library that it needs; `None` if it needs none.
+    /// The C library that the file needs; `None` if it needs none.
     libc: Option<Libc>,
     is_program: bool,
     soname: Option<Box<[u8]>>,
@@ -268,7 +268,7 @@ impl InstalledSearch<'_> {
         for loader in loaders {
             paths.extend(self.paths(resolver.loaders.get(loader)));
         }
-        // Objects are not linked with a loader; musl's would bring a second C library.
+        // Objects are not linked with a loader; musl's loader would bring a second C library.
         paths.retain(|path| !last_part(path.as_os_str().as_bytes()).starts_with(b"ld-"));
         paths.extend(programs::paths(self.tree));
         paths.arrange();
@@ -460,7 +460,7 @@ impl Chosen<'_> {
     }
 }
 
-/// A file of the system: its own path, if that was found, and the links that lead to it.
+/// A file of the system: the path of the file itself, if it was found, and the links to the file.
 struct SystemFile {
     stat: Stat,
     real: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! Selects the file names that a walk keeps for rules: names of any files that a policy may
+//! Selects the file names that a walk keeps for rules: files of any content that a policy may
 //! require, and the metadata of Python wheels. The rule about required files compares whole paths;
 //! this filter compares only the last part.
 
@@ -15,7 +15,7 @@ pub(super) fn names_files(policy: &Policy) -> bool {
 
 /// Last components of the paths that a policy requires.
 pub(super) struct KeptNames {
-    /// `None` stands for a pattern whose last part is unknown: it matches any name.
+    /// `None` if the last part of the pattern is unknown: any name then matches.
     names: Vec<Option<Pattern>>,
 }
 

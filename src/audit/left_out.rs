@@ -1,5 +1,5 @@
 //! Files with more needs or undefined symbols than the audit checks. The rule `undecided` reports
-//! these files. Baseline lines about these files are never stale, except those of input rules.
+//! these files. Baseline lines about these files are never stale, except lines of input rules.
 
 use super::Audit;
 use crate::bind::MOST_REPORTS;

@@ -16,7 +16,8 @@ use crate::tree::Tree;
 /// Maximum number of members of one archive that a thread reads at once.
 const TOGETHER: usize = 16;
 
-/// Factor between the numbers of referrers that two rounds of [`Audit::refine`] read.
+/// Factor by which each round of [`Audit::refine`] increases the number of referrers that it reads
+/// for one name.
 const GROWTH: usize = 8;
 
 impl Audit {
@@ -77,7 +78,7 @@ impl Audit {
         if in_groups.is_empty() {
             return;
         }
-        // The groups count, and no relocation.
+        // Only the groups are needed, so no relocation is read.
         let no_relocation = |_: u64, _: u32, _: bool| false;
         let wanted = RelocationFilter::Loaded(&no_relocation);
         let mut facts = ObjectFacts {
@@ -106,8 +107,8 @@ impl Audit {
     }
 
     /// Removes from `coverage` the undefined names that a linker would not report. `files` holds
-    /// the file of each of the question's roots. For each name, at least the referrers that are
-    /// `shown` are exact.
+    /// the file of each of the question's roots. At least the first referrers of each name, as many
+    /// as `shown` states, are exact.
     pub fn refine(
         &self,
         tree: &dyn Tree,
@@ -153,7 +154,7 @@ impl Audit {
             let rivals = rivals(question, coverage, &facts, &checked);
             self.read_objects(tree, rivals.clone(), wanted, (&mut facts, &mut read));
             if !question.gc_sections {
-                // The groups of a rival count even if its relocations are damaged.
+                // The groups of a rival are needed even if its relocations are damaged.
                 let damaged = rivals.into_iter().filter(|one| !facts.members.contains_key(one));
                 let (damaged, groups) =
                     (damaged.collect(), RelocationFilter::Names(&no_names, false));

@@ -1,6 +1,6 @@
-//! Facts for archive coverage. For a linked object, these are the names that it leaves undefined
-//! under any entry point, and the names that its libraries define. For an unlinked object, they are
-//! its symbols.
+//! Facts for archive coverage. For a linked object, these are the names that the object leaves
+//! undefined under any entry point, and the names that its libraries define. For an unlinked
+//! object, these are its symbols.
 
 use super::Audit;
 use crate::bind::RelocationMessage;
@@ -19,10 +19,10 @@ use std::sync::Arc;
 pub const LIBC_NONSHARED: &[&[u8]] =
     &[b"__stack_chk_fail_local", b"at_quick_exit", b"atexit", b"pthread_atfork"];
 
-/// Libraries that compilers link together with another one: the beginning of the soname of that
-/// library, and those of the libraries that come with it. `libc.so` is a linker script that names
-/// the loader. `libc++.so` is one that names its ABI library, and LLVM's unwinder on Debian.
-/// `libgfortran.spec` names `libquadmath`.
+/// Libraries that compilers link together with another library. Each row has the start of that
+/// library's soname, and the starts of the sonames of its companions. `libc.so` is a linker script
+/// that names the loader. `libc++.so` is a linker script that names its ABI library and, on Debian,
+/// LLVM's unwinder. `libgfortran.spec` names `libquadmath`.
 const COMPANIONS: &[(&[u8], &[&[u8]])] = &[
     (b"libc.so.", &[b"ld-linux", b"ld64.so.", b"ld.so.", b"libgcc_s.so."]),
     (b"libc++.so.", &[b"libc++abi.so.", b"libm.so.", b"libunwind.so.1"]),
@@ -44,7 +44,7 @@ impl<'a> Libraries<'a> {
         self.objects.extend(new);
     }
 
-    /// True if a linker takes a definition of `name` from one of the libraries.
+    /// True if a linker finds a definition of `name` in one of the libraries.
     pub fn define(&self, name: &[u8]) -> bool {
         // `libc.so` is a linker script that adds an archive to glibc's shared library.
         let is_libc = |object: &Object| object.soname() == Some(b"libc.so.6");
@@ -62,12 +62,12 @@ impl<'a> Libraries<'a> {
         self.objects.iter().any(|(one, _)| *one == file)
     }
 
-    /// The first definition of `name` in one of the libraries, for a linker.
+    /// The first definition of `name` that a linker finds in the libraries.
     pub fn definition(&self, name: &[u8]) -> Option<Symbol<'_>> {
         self.objects.iter().find_map(|(_, object)| object.link_definition(name))
     }
 
-    /// The first of the libraries that defines `name` for a linker.
+    /// The first library in which a linker finds a definition of `name`.
     pub fn definer(&self, name: &[u8]) -> Option<FileId> {
         let found = self.objects.iter().find(|(_, object)| object.satisfies_link(name));
         found.map(|(file, _)| *file)
@@ -98,8 +98,8 @@ impl Audit {
     /// The file as a consumer of archives; `None` if it is neither an object nor LLVM bitcode, or
     /// cannot be read.
     ///
-    /// If `input` is set, a shared object is an input of a link: the result has all its references,
-    /// not only the undefined ones.
+    /// If `input` is set, a shared object is an input of a link: the result has all references of
+    /// the object, not only the undefined ones.
     pub fn cover_root(&self, file: FileId, input: bool) -> Option<ReferringFile> {
         let facts = &self.corpus.files[file];
         let object = match &facts.content {
@@ -201,9 +201,9 @@ impl Audit {
         needs.map(|edge| (self.text(edge.raw), closure.module(edge.to).file)).collect()
     }
 
-    /// The libraries from which the link of `file` takes definitions: those that it needs directly,
-    /// and those that compilers link together with one of them. If a library that it needs was not
-    /// found, the result is that of [`Self::libraries_of`].
+    /// The libraries in which the link of `file` finds definitions: the libraries that `file` needs
+    /// directly, and their companions in `COMPANIONS`. If a needed library was not found, the
+    /// result is the same as from [`Self::libraries_of`].
     pub fn linked_libraries(&self, file: FileId) -> Libraries<'_> {
         let mut out = self.libraries_of(&[file]);
         let Ok(needed) = self.needed_by(file) else { return out };
@@ -221,7 +221,7 @@ impl Audit {
     }
 
     /// The objects that are loaded together with one of `files`, under the first entry point that
-    /// loads this file. `files` themselves are left out.
+    /// loads this file. `files` themselves are excluded.
     pub fn libraries_of(&self, files: &[FileId]) -> Libraries<'_> {
         let loaders = FirstLoader::new(&self.closures);
         let mut roots: Vec<RootId> = files.iter().filter_map(|file| loaders.of(*file)).collect();

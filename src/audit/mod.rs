@@ -93,7 +93,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
-/// Upper bound on the given paths whose device and inode are read before the walk.
+/// Maximum number of given paths whose device and inode are read before the walk.
 const MOST_GIVEN: usize = 64;
 
 /// All results of a run. The rules derive the findings from them.
@@ -106,7 +106,7 @@ pub struct Audit {
     pub closures: Closures,
     /// Bindings, in the order of the entry points.
     pub bindings: Vec<RootBinding>,
-    /// Answers of the binding queries that the plan asks for.
+    /// Answers to the binding queries that the plan requests.
     queries: QueryAnswers,
     /// The diagnosis: missing libraries, undefined symbols and other load errors, per object.
     pub diagnosis: Diagnosis,
@@ -128,7 +128,7 @@ pub struct Audit {
     pub problems: Vec<UnreadablePath>,
     /// Counts of the walk.
     pub totals: WalkTotals,
-    /// Paths of files, of any content, whose names a policy may require, and of the metadata of
+    /// Paths of files of any content that a policy may require by name, and of the metadata of
     /// wheels (`KeptNames`).
     pub named: Vec<PathBuf>,
     /// Links to directories, with the real paths of their targets. Filled only if a policy selects
@@ -136,8 +136,8 @@ pub struct Audit {
     pub linked: Vec<(PathBuf, PathBuf)>,
     /// Dangling links with the name of a library.
     pub dangling: Vec<DanglingLink>,
-    /// By libc.so.6 and the loader that loads it: the loader in the directory of the libc, if that
-    /// is another file with other contents.
+    /// For each libc.so.6 and the loader that loads it: the loader in the directory of the libc.
+    /// Pairs of loaders with the same contents are omitted.
     own_loaders: FastMap<(FileId, FileId), FileId>,
     /// Libraries that the notes of objects require, and that dlopen cannot open.
     pub missing_dlopens: Vec<MissingDlopen>,
@@ -203,14 +203,14 @@ impl Audit {
         files.filter_map(|given| self.corpus.file_at(&given.path)).collect()
     }
 
-    /// The loader in the directory of `libc`, if `loader` loads this libc.so.6 and is in another
-    /// directory.
+    /// The loader in the directory of `libc`. `None` unless `loader` loads this libc.so.6 from
+    /// another directory, and the two loaders have different contents.
     pub fn own_loader(&self, libc: FileId, loader: FileId) -> Option<FileId> {
         self.own_loaders.get(&(libc, loader)).copied()
     }
 
-    /// Keeps the `names` that may be in a directory that the walk listed: the walk stores only
-    /// hashes of names. For rules that declare `Wants::NAMES_MET`.
+    /// Keeps the `names` that a directory of the walk may have. The walk stores only hashes of
+    /// names, so a name may be kept by mistake. For rules that declare `Wants::NAMES_MET`.
     pub fn names_met(&self, mut names: FastSet<OsString>) -> FastSet<OsString> {
         self.met.narrow(&mut names);
         names
@@ -237,7 +237,7 @@ impl Audit {
     }
 }
 
-/// The walked files: those to audit, and those of `--lib-path`.
+/// The walked files: files to audit, and files of `--lib-path`.
 pub struct AuditInput {
     /// Files below the paths to audit.
     pub audited: Walked<Read>,
@@ -277,7 +277,8 @@ pub fn read(plan: &Plan, tree: &dyn Tree, seen: &AtomicUsize) -> AuditInput {
     if plan.lib_paths.is_empty() {
         return AuditInput { audited: audited(), providers: Walked::default() };
     }
-    // One of the two walks often finds a single large library, which one thread reads.
+    // The walks run in parallel: one of them often finds a single large library, which one thread
+    // reads.
     let (providers, audited) = parallel::both(plan.threads > 1, providers, audited);
     AuditInput { audited, providers }
 }

@@ -20,11 +20,11 @@ use std::path::{Path, PathBuf};
 
 /// glibc's C library, by soname.
 const LIBC: &[u8] = b"libc.so.6";
-/// Upper bound, in bytes, of loaders whose contents are compared. glibc's has 0.3 MB.
+/// Maximum size, in bytes, of loaders whose contents are compared. glibc's loader has 0.3 MB.
 const MOST: u64 = 64 << 20;
 
-/// By libc.so.6 and the loader that loads it: the loader in the directory of the libc, if that is
-/// another file with other contents.
+/// Finds, for each libc.so.6 and the loader that loads it, the loader in the directory of the libc.
+/// Pairs of loaders with the same contents are omitted.
 pub(super) fn find(
     plan: &Plan,
     tree: &dyn Tree,
@@ -90,8 +90,8 @@ fn pairs<'a>(corpus: &Corpus, resolved: ResolvedClosures<'a>) -> BTreeSet<Pair<'
     out
 }
 
-/// The path, in the libc's directory, with the name by which the loader is started (which may be a
-/// link). `None` if the loader itself lies in that directory.
+/// A path in the libc's directory, with the name by which the loader is started. `None` if the
+/// loader itself lies in that directory.
 fn beside(corpus: &Corpus, Pair { libc, loader, name }: Pair<'_>) -> Option<PathBuf> {
     let directory: &Path = corpus.files[libc].real.parent()?;
     let is_there = corpus.files[loader].real.parent() == Some(directory);

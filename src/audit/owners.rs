@@ -2,9 +2,9 @@
 //! lists looks up all names. `installed` looks up the owners of its candidates, `archive_owners`
 //! the owners of archives. Without dpkg's lists, no file has an owner.
 //!
-//! The result is that of `dpkg -S FILE`, with two exceptions. A path is also found if the list
-//! spells it through a link to its directory (`/lib` on a merged `/usr`). A diverted path belongs
-//! to the package whose file is installed at it.
+//! The result is the same as from `dpkg -S FILE`, with two exceptions. A path is also found if the
+//! list spells it through a link to its directory (`/lib` on a merged `/usr`). A diverted path
+//! belongs to the package whose file is installed there.
 
 use crate::id::{FastMap, FastSet};
 use crate::order::Arrange as _;
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// dpkg's directory of lists, each named after its package: `libfoo1:amd64.list`.
 const LISTS: &str = "/var/lib/dpkg/info";
 /// Diversions, in three lines each: a path, the path to which dpkg moves it, and the package that
-/// diverts (`:` for the administrator). The file of that package itself is not moved.
+/// diverts (`:` for the administrator). The diverting package's own file is not moved.
 const DIVERSIONS: &str = "/var/lib/dpkg/diversions";
 /// The architectures whose packages may be installed, one per line, the system's own first.
 const ARCHITECTURES: &str = "/var/lib/dpkg/arch";
@@ -52,7 +52,7 @@ pub(super) struct Owners {
     by_name: FastMap<Box<[u8]>, Vec<Owned>>,
 }
 
-/// dpkg installs the file at `from` as `to`, except a file of `package`.
+/// dpkg installs a file for the path `from` at the path `to`, except the file of `package`.
 struct Diversion {
     from: PathBuf,
     to: PathBuf,
@@ -99,8 +99,8 @@ impl Owners {
         out
     }
 
-    /// The packages of the file at `path`; empty if no list has it. Links in its directory must be
-    /// resolved.
+    /// The packages of the file at `path`; empty if no list has it. Links in the directory of
+    /// `path` must be resolved.
     pub(super) fn of(&self, path: &Path) -> Vec<&str> {
         let owned = self.named(name_of(path)).iter().filter(|owned| owned.path == path);
         owned.map(|owned| &*owned.package).collect()
@@ -224,7 +224,7 @@ fn contents_in<'m>(tree: &dyn Tree, list: &Path, memory: &'m mut Vec<u8>) -> &'m
     &memory[..read]
 }
 
-/// The bytes of a file; `None` if it has more than `most`, or cannot be read.
+/// The bytes of a file; `None` if the file has more than `most` bytes, or cannot be read.
 pub(super) fn contents(tree: &dyn Tree, path: &Path, most: u64) -> Option<Vec<u8>> {
     let Ok(Opened::File(handle)) = tree.open(path) else { return None };
     let len = handle.stat().len;

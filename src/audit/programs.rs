@@ -1,6 +1,6 @@
-//! Programs of the system under a staging directory, which may load plugins that are staged. They
-//! are read and resolved only if such plugins have undefined symbols or missing libraries. Reports
-//! have no findings about these programs.
+//! Programs of the system on which a staging directory will be installed: they may load staged
+//! plugins. The audit reads and resolves these programs only if such plugins have undefined symbols
+//! or missing libraries. Reports have no findings about these programs.
 
 use super::beside;
 use super::binding::BoundClosures;

@@ -15,19 +15,19 @@ use crate::resolve::resolver::Resolver;
 
 impl Audit {
     /// The names that two libraries in the scope of `root` define differently, and the definition
-    /// that each reference of a library gets. Filled only if the plan requests this query.
+    /// that each reference of a library gets. Empty unless the plan requests this query.
     pub fn duplicate_definitions(&self, root: RootId) -> &[DuplicateName] {
         self.queries.duplicates(root)
     }
 
-    /// The libraries that each object under `root` binds to; filled only if the plan requests this
+    /// The libraries that each object under `root` binds to; empty unless the plan requests this
     /// query.
     pub fn bound_libraries(&self, root: RootId) -> &[BoundLibrary] {
         self.queries.bound(root)
     }
 }
 
-/// Answers the queries that the plan asks for. Reads only tables and relocations, and adds no file.
+/// Answers the queries that the plan requests. Reads only tables and relocations, and adds no file.
 pub(super) fn answer(
     plan: &Plan,
     facts: &SharedFacts<'_, '_>,

@@ -1,4 +1,4 @@
-//! The state of each undefined reference under each entry point. It is one of three: `check`
+//! The state of each undefined reference under each entry point. There are three states: `check`
 //! reports the reference, a missing library explains it, or a host program or a library of the
 //! system is assumed to define it. The diagnosis summarises the states per object; a view about one
 //! symbol needs them per entry point.

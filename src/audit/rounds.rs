@@ -72,7 +72,7 @@ impl Round {
     ///
     /// # Panics
     ///
-    /// Panics if it answered no need.
+    /// Panics if the round answered no need.
     pub(super) fn end(self, corpus: &Corpus) {
         let Self { stage, count, open } = self;
         assert!(

@@ -31,7 +31,8 @@ pub struct SearchEntry {
     pub links: Vec<PathBuf>,
     /// The state of the directory.
     pub state: EntryState,
-    /// A world-writable directory on one of these paths: any user can place other files there.
+    /// A world-writable directory in the path of `directory` or of one of `links`, if any: every
+    /// user can place other files there.
     pub writable: Option<PathBuf>,
 }
 
@@ -55,11 +56,11 @@ pub enum EntryState {
 pub struct SearchEntries {
     /// The first occurrence of the object in a closure.
     pub site: Site,
-    /// Entries that do not start with `$ORIGIN` or lead out of the object's prefix, and entries
-    /// whose directory is absent. Each occurs once, in the order of the search path, and at most 64
-    /// are kept.
+    /// Entries that lead out of the object's prefix, entries that do not start with `$ORIGIN`, and
+    /// entries whose directory is absent. Each occurs once, in the order of the search path, and at
+    /// most 64 are kept.
     pub entries: Vec<SearchEntry>,
-    /// Number of entries that were not checked: all after the 64th kept one.
+    /// Number of entries that were not checked: all entries after the 64th kept entry.
     pub left_out: usize,
     /// The needs that loaders satisfy through the search path, under any entry point: the name, and
     /// the path at which the library is found.
@@ -78,7 +79,7 @@ impl SearchEntry {
         paths.all(|path| without_dots(path).starts_with(prefix))
     }
 
-    /// True if a rule may report it. The object is in `prefix`.
+    /// True if a rule may report the entry. `prefix` is the prefix of the object.
     fn is_suspect(&self, prefix: Option<&Path>) -> bool {
         self.state == EntryState::Absent
             || !self.is_of_origin
@@ -102,7 +103,7 @@ pub(super) fn find(
     if !plan.rule_wants.holds(Wants::SEARCH_ENTRIES) {
         return out;
     }
-    // Each path by which a library is opened gives `$ORIGIN` another value.
+    // A library that is opened by several paths has a value of `$ORIGIN` for each path.
     let mut met: FastSet<(FileId, StrId)> = FastSet::default();
     let mut probes = Probes { tree, plan, prefixes, known: FastMap::default() };
     for (root, closure) in resolved.closures.roots.entries() {
@@ -124,7 +125,7 @@ pub(super) fn find(
                     let list = resolve::entries(list, loader);
                     place.insert(SearchEntries::new(site, list, entry, is_suspect));
                 }
-                // An entry is in use if one value of `$ORIGIN` leads it to a directory.
+                // An entry is in use if its directory exists for one value of `$ORIGIN`.
                 Entry::Occupied(mut found) => found.get_mut().entries.retain(|known| {
                     known.state != EntryState::Absent
                         || entry(&known.text).state == EntryState::Absent
@@ -257,7 +258,8 @@ impl Probes<'_> {
         let directory: PathBuf = directory.components().collect();
         while out.len() < MOST_LINKS {
             let path = out.last().unwrap_or(&directory);
-            // The directories above the first link are no links, so `..` there leads to the parent.
+            // The directories above the first link are not links, so `..` there leads to the
+            // parent.
             let first =
                 path.ancestors().filter_map(|path| Some((path, self.tree.read_link(path).ok()?)));
             let Some((link, target)) = first.last() else { break };
@@ -275,9 +277,9 @@ impl Probes<'_> {
         out
     }
 
-    /// The nearest directory through which any user can change the files in `directory`:
-    /// `directory` itself, a directory above it without the sticky bit, or one in which the next
-    /// part of the path is missing.
+    /// The nearest directory through which any user can change the files in `directory`. This is
+    /// `directory` itself, a directory above it without the sticky bit, or a directory in which the
+    /// next part of the path is missing.
     fn writable(&self, directory: &Path) -> Option<PathBuf> {
         let mut is_missing = false;
         for path in directory.ancestors() {

@@ -1,6 +1,7 @@
-//! The facts while two stages run at the same time. Each stage reads them under a lock, and facts
-//! are added only while neither stage reads. Between two reads of one stage, the other may add
-//! facts. At most one of the two may add files, because ids of files must not depend on timing.
+//! Shares the facts between two stages that run at the same time. Each stage reads the facts under
+//! a lock, and facts are added only while neither stage reads. Between two reads of one stage, the
+//! other stage may add facts. At most one of the two stages may add files, because ids of files
+//! must not depend on timing.
 
 use super::rounds::Rounds;
 use crate::facts::collect::{ByFile, Collector};

@@ -1,5 +1,6 @@
 //! Traces undefined symbols to archives: the members that refer to them, and the origin of those
-//! members. It runs only if members were read. The rule `undefined-symbol` reports the result.
+//! members. The trace runs only if members were read. The rule `undefined-symbol` reports the
+//! result.
 
 use super::Audit;
 use super::archives::is_about;
@@ -32,9 +33,9 @@ pub struct Traced {
 pub type Traces = FastMap<(FileId, Vec<u8>), Traced>;
 
 /// The members that are known to be in an object: the object exports one of their strong
-/// definitions. Of other members, this is not known: they may be hidden, or not linked at all.
-/// Two kinds of exports prove nothing. A program has copies of data that a library defines, and
-/// many archives define `main`.
+/// definitions. Other members may be hidden in the object, or not linked at all. Two kinds of
+/// exports prove nothing. A program has copies of data that a library defines, and many archives
+/// define `main`.
 struct LinkedMembers<'a> {
     library: &'a ArchiveSet,
     /// Hashes of the names for which the object exports a strong definition.
@@ -61,7 +62,7 @@ impl<'a> LinkedMembers<'a> {
     fn has(&mut self, member: MemberId) -> bool {
         let Self { library, exported, known } = self;
         *known.entry(member).or_insert_with(|| {
-            // Many objects have a copy of a unique definition, as of a weak one.
+            // A unique definition proves nothing: like a weak one, it has copies in many objects.
             let mut strong = library.hashes_of(member, |kind| kind == SymbolKind::Strong);
             strong.any(|hash| exported.contains(&hash))
         })
@@ -79,12 +80,12 @@ fn copies<'a>(audit: &Audit, file: FileId, object: &'a Object) -> FastSet<&'a [u
     names
 }
 
-/// Traces all undefined symbols. A symbol is omitted if no archive refers to it that the object was
-/// linked from, as far as this is known. All members count of an archive that a policy names. So do
-/// those of an archive that is merged from others, if it was given by its own path, or if one of its
-/// members is known to be in the object: archives of one package may share members. Of other
-/// archives, only members that are known to be in the object count: a directory of archives has
-/// many that no link took.
+/// Traces all undefined symbols. A symbol is omitted if none of the archives from which the object
+/// was probably linked refers to it. All members are eligible in an archive that a policy names.
+/// They are also eligible in a merged archive that was given by its own path, or that has a member
+/// known to be in the object. Archives of one package may share members. In other archives, only
+/// members known to be in the object are eligible, because a directory of archives has many that no
+/// link used.
 pub fn trace(audit: &Audit, plan: &Plan) -> Traces {
     let mut out = Traces::default();
     let library = &audit.library;
@@ -138,9 +139,9 @@ pub fn trace(audit: &Audit, plan: &Plan) -> Traces {
     out
 }
 
-/// The preferred archive with members that count, and these members. `places` has the rank of each
-/// archive (lower ranks are preferred), and true if all its members count. Otherwise only linked
-/// members count.
+/// The preferred archive with eligible members, and these members. `places` has the rank of each
+/// archive (lower ranks are preferred), and true if all its members are eligible. Otherwise, only
+/// linked members are eligible.
 fn referring<'r>(
     groups: impl Iterator<Item = (ArchiveId, &'r [MemberId])>,
     places: &FastMap<ArchiveId, (usize, bool)>,

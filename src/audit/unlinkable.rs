@@ -1,8 +1,8 @@
 //! Answers `archive --self`: which archives below a directory refer to names that no archive,
-//! shared library or linker of the system defines. A linker script stands for the files that it
-//! names, and a start file of compilers counts as an archive. `cover::lacking` searches the
+//! shared library or linker of the system defines. A linker script is replaced by the files that it
+//! names, and a compiler's start file is treated as an archive. `cover::lacking` searches the
 //! archives. This file searches the shared libraries, and reads sections and relocations of the few
-//! members that are left.
+//! remaining members.
 
 use super::{Audit, Ground, LIBC_NONSHARED};
 use crate::cover::{
@@ -72,7 +72,7 @@ impl Ground {
 type WantedName = (NameId, Option<Target>);
 
 impl Audit {
-    /// Shared libraries that a link may take definitions from.
+    /// Shared libraries whose definitions a link may use.
     pub fn shared_providers(&self) -> impl Iterator<Item = (FileId, &Object)> {
         let files = self.corpus.files.entries().filter(|(_, facts)| facts.provider);
         let objects = files.filter_map(|(file, facts)| Some((file, facts.object()?)));
@@ -139,8 +139,8 @@ impl Audit {
     }
 
     /// The targets of files that may define any name: members without a readable table or index,
-    /// shared libraries without a readable table, and unreadable files. `None` stands for an
-    /// unknown target.
+    /// shared libraries without a readable table, and unreadable files. `None` is an unknown
+    /// target.
     fn unread(&self) -> FastSet<Option<Target>> {
         let library = &self.library;
         let archives = library.entries().map(|(archive, _)| archive);

@@ -1,5 +1,5 @@
-//! Binds one entry point: checks versions, looks up the references that objects leave undefined in
-//! their own closures, then relocates the modules and collects the loader's messages.
+//! Binds one entry point. The steps: check versions, look up the references that objects leave
+//! undefined in their own closures, relocate the modules, and collect the loader's messages.
 //!
 //! A module is skipped if its own closure resolves every reference and all files of that closure
 //! are in the scope of the entry point. If all bindings are requested, every module is relocated.

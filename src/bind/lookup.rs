@@ -66,7 +66,7 @@ pub struct Pending {
 /// The order in which one lookup searches a scope.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Route {
-    /// The module that is searched first: the referring one, if it has DT_SYMBOLIC and is not
+    /// The module that is searched first: the referring module, if it has DT_SYMBOLIC and is not
     /// [`ROOT`].
     pub first: Option<ModuleId>,
     /// True for a copy relocation, which skips the program.
@@ -103,7 +103,7 @@ pub fn definition(object: &Object, query: &SymbolQuery<'_>, limit: u16) -> Optio
 }
 
 impl<'v> Scope<'v> {
-    /// The scope of `closure`. Returns missing tables as needs; The table of the program ([`ROOT`])
+    /// The scope of `closure`. Returns missing tables as needs. The table of the program ([`ROOT`])
     /// is needed only if `with_root` is set.
     pub fn new(closure: &Closure, view: View<'v>, with_root: bool) -> Result<Self, Vec<Need>> {
         let mut needs = Vec::new();

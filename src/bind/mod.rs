@@ -1,11 +1,11 @@
 //! Binds references: finds the definition that each reference under an entry point gets, and the
 //! references without a definition.
 //!
-//! The rules are those of `elf/dl-lookup.c` and `elf/do-rel.h`. `standalone` binds each object
-//! quickly in the scope of its own closure. `entry_point` combines these bindings under every entry
-//! point, and repeats only the lookups whose result may differ there. `relocation_pass` visits
-//! relocations where a reference is unbound or all bindings are requested. This module opens no
-//! file: it returns missing facts as needs.
+//! The rules come from `elf/dl-lookup.c` and `elf/do-rel.h`. `standalone` binds each object quickly
+//! in the scope of its own closure. `entry_point` combines these bindings under every entry point,
+//! and repeats only the lookups whose result may differ there. `relocation_pass` visits relocations
+//! where a reference is unbound or all bindings are requested. This module opens no file: it
+//! returns missing facts as needs.
 
 mod definers;
 pub mod entry_point;
@@ -42,8 +42,8 @@ pub struct RootBinding {
     pub allocator: Vec<(&'static str, ModuleId)>,
 }
 
-/// Maximum number of messages that are kept about one module under one entry point. Further ones
-/// are counted. Each message may become a finding of several kilobytes.
+/// Maximum number of messages that are kept about one module under one entry point. Further
+/// messages are only counted. Each message may become a finding of several kilobytes.
 pub const MOST_REPORTS: usize = 100_000;
 
 /// One problem that the loader reports while it relocates a module.
@@ -69,7 +69,7 @@ pub enum RelocationMessage {
         /// Sizes in bytes: the module's and the definition's.
         sizes: (u64, u64),
     },
-    /// A program copies a protected variable, or fixes the address of a protected function.
+    /// A program copies a protected variable, or determines the address of a protected function.
     Protected {
         /// Index in the module's dynamic symbol table.
         symbol: SymbolIndex,
@@ -77,8 +77,8 @@ pub enum RelocationMessage {
         provider: ModuleId,
         /// True for a copy, false for an address.
         copy: bool,
-        /// True if the loader refuses it, because the provider forbids it
-        /// (`Object::indirect_access`). Else it prints a warning.
+        /// True if loading fails, because the provider forbids such accesses
+        /// (`Object::indirect_access`). False if the loader prints a warning.
         refused: bool,
     },
 }
@@ -105,8 +105,8 @@ pub struct Binding {
     pub provider: ModuleId,
 }
 
-/// STB_GNU_UNIQUE definitions by name. The first that a lookup reaches applies to the whole
-/// process.
+/// STB_GNU_UNIQUE definitions by name. The first definition that a lookup reaches applies to the
+/// whole process.
 pub type Unique = FastMap<Vec<u8>, lookup::Winner>;
 
 /// By file: the references that it leaves undefined in its own closure.

@@ -1,5 +1,5 @@
-//! Binds a few names, by the same rules as `entry_point` binds all symbols. `audit` calls this for
-//! a view about a symbol.
+//! Binds a few names, by the rules that `entry_point` uses for all symbols. `audit` calls this
+//! module for a view about a symbol.
 
 use super::entry_point::starts;
 use super::lookup::{Route, Scope};

@@ -126,13 +126,14 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
 const GC_SECTIONS: &str =
     "its effect on --gc-sections is not followed\nhelp: leave out one of the two";
 
-/// VERSION, if a script of the link has it: it hides symbols like `--version-script`.
+/// The name of the VERSION command for errors, if a linker script of the link has one. VERSION
+/// hides symbols, as `--version-script` does.
 fn version_script(asked: &ArchiveQuestion) -> Option<&'static str> {
     asked.link.as_ref().is_some_and(|link| link.has_version_script).then_some("VERSION of a script")
 }
 
-/// The options of linkers that have no effect on this link. Fails if one has an effect that is not
-/// followed.
+/// The typed linker options that have no effect on this link. Fails for an option whose effect the
+/// audit does not follow.
 fn options_without_effect(options: &ArchiveOptions) -> Result<Vec<&str>> {
     let LeftOut { ignored, hiding, keeping, refused, .. } = &options.left_out;
     if let Some(error) = refused {
@@ -301,9 +302,10 @@ fn ask(
     Ok((asked, plan, scripts))
 }
 
-/// The directories in which GNU ld searches for libraries that shared objects need, before those of
-/// their DT_RUNPATH: of `-rpath-link`, `-rpath` and LD_LIBRARY_PATH. Relative ones start from the
-/// linker's directory `cwd`, not from the one of a program.
+/// The directories in which GNU ld searches for libraries that shared objects need, separated by
+/// colons. They are the directories of `-rpath-link`, then of `-rpath`, then of LD_LIBRARY_PATH.
+/// GNU ld searches them before the DT_RUNPATH of the shared object. Relative directories start from
+/// `cwd`, the working directory of the linker.
 fn needed_path(options: &ArchiveOptions, (cwd, library_path): (&Path, &[u8])) -> Vec<u8> {
     let mut lists: Vec<_> = options.left_out.needed_dirs.iter().collect();
     lists.sort_by_key(|(search, _)| *search);
@@ -409,7 +411,7 @@ struct Modes {
 }
 
 impl Modes {
-    /// The options for this state.
+    /// The positional options that set this state.
     fn options(self) -> Vec<PositionalOption> {
         let of = |is_set: bool, set: PositionalOption, unset: PositionalOption| {
             if is_set { set } else { unset }
@@ -422,8 +424,8 @@ impl Modes {
     }
 }
 
-/// Groups and `--start-lib` options that have not ended yet, and the options that affect the next
-/// inputs.
+/// The open groups and `--start-lib` options at a position of the link line, and the modes for the
+/// next inputs.
 #[derive(Default)]
 struct Nesting {
     groups: usize,
@@ -433,8 +435,8 @@ struct Nesting {
 }
 
 impl Nesting {
-    /// The state before the first input. For mold 1.10, the last `-Bstatic` or `-Bdynamic` of the
-    /// line decides it.
+    /// The state before the first input. mold 1.10 starts with the last `-Bstatic` or `-Bdynamic`
+    /// of the line.
     fn new(line: &[Typed], linker: cover::Linker) -> Self {
         let is_static = |typed: &Typed| match typed {
             Typed::Static(is_static) => Some(*is_static),
@@ -485,8 +487,8 @@ impl Nesting {
         Ok(())
     }
 
-    /// Applies `-Bstatic`, `--push-state` or `--pop-state`. Returns the options for the state after
-    /// it. mold 1.10 does not save `-Bstatic`.
+    /// Applies `-Bstatic`, `--push-state` or `--pop-state`. Returns the positional options that set
+    /// the new state. In mold 1.10, `--push-state` does not save `-Bstatic`.
     fn apply(&mut self, typed: &Typed, linker: cover::Linker) -> Result<Vec<PositionalOption>> {
         match typed {
             Typed::Static(is_static) => self.modes.is_static = *is_static,
@@ -503,9 +505,8 @@ impl Nesting {
     }
 }
 
-/// Adds the files in place of one input, each as `item`, with the limits of their groups and the
-/// commands of scripts. `in_group` is true inside a `--start-group`: limits of groups are then left
-/// out.
+/// Adds the files that replace one input, each as `item`, and the commands of its linker scripts.
+/// Groups of scripts are added too, except inside a `--start-group`.
 fn add_inputs(
     link: &mut TypedLink,
     inputs: &ExpandedScripts,
@@ -530,8 +531,8 @@ fn add_inputs(
     inputs.commands_before(inputs.files.len()).try_for_each(|command| add_command(link, command))
 }
 
-/// Adds a command of a linker script. GNU ld sets the entry point before it reads the script, so it
-/// ignores ENTRY. It requests the names of EXTERN at the position of the script.
+/// Adds a command of a linker script. GNU ld sets the entry point before it reads the script, so
+/// ENTRY has no effect. GNU ld requests the names of EXTERN at the position of the script.
 fn add_command(link: &mut TypedLink, command: &ScriptCommand) -> Result<()> {
     let is_gnu = link.linker == cover::Linker::Gnu;
     match command {

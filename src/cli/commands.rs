@@ -51,7 +51,8 @@ pub fn run(cli: Cli) -> Result<Exit> {
     }
 }
 
-/// The name of a command that audits files, and whose outputs do not have the data of `--facts`.
+/// The name of a command that audits files and has no output for `--facts`; `None` for other
+/// commands.
 fn without_facts(command: &Command) -> Option<&'static str> {
     match command {
         Command::Tree { .. } => Some("tree"),
@@ -64,7 +65,8 @@ fn without_facts(command: &Command) -> Option<&'static str> {
     }
 }
 
-/// Refuses options that have no effect on a command that audits. `sections` hides them in its help.
+/// Refuses options that have no effect on `command`, which audits files. `sections` hides these
+/// options in the help of the command.
 fn refuse(command: &str, shared: &SharedOptions) -> Result<()> {
     if shared.facts {
         bail!(

@@ -1,5 +1,5 @@
-//! Archives that a compiler adds to every link. `archive --self` reads them beside the named
-//! directories: a reference to one of their names does not make an archive unlinkable.
+//! Archives that a compiler adds to every link. `archive --self` reads them in addition to the
+//! named directories. An archive that references their symbols is therefore still linkable.
 
 use crate::order::Arrange as _;
 use crate::tree::{DirEntryKind, EntryType, Tree};
@@ -22,7 +22,7 @@ pub(super) fn archives(tree: &dyn Tree) -> Vec<PathBuf> {
 /// to its full number.
 fn below(tree: &dyn Tree, dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    // Without the directory, there is no GCC.
+    // An error is ignored: without the directory, GCC is not installed.
     let _ = tree.list(dir, &mut |name, kind| {
         if kind == DirEntryKind::Kind(EntryType::Directory) {
             found.push(dir.join(name));

@@ -89,7 +89,7 @@ fn typed(shared: &SharedOptions, words: &[&Path]) -> Result<Exit> {
     let mut all: Vec<OsString> = vec!["linkaudit".into(), "--isolated".into()];
     all.extend(words.iter().map(|word| word.as_os_str().to_owned()));
     let Ok(mut cli) = Cli::try_parse_from(all) else { bail!("{shown:?} is not a command") };
-    // The sandbox cannot be left, and later steps must write files.
+    // A process cannot leave its sandbox, and later steps must write files.
     cli.shared.sandbox = Sandbox::Off;
     cli.shared.color = shared.color;
     cli.shared.jobs = shared.jobs;

@@ -1,5 +1,5 @@
-//! The command `diff`: reads a report or audits a directory for OLD and for NEW. Writes the
-//! findings that are new and those that disappeared. `crate::diff` compares the two.
+//! The command `diff`: reads a report or audits a directory for OLD and for NEW. Writes the new
+//! findings and the findings that disappeared. `crate::diff` compares the two.
 
 use super::exit::{self, Exit};
 use super::plan::{Prepared, prepare, sinks};
@@ -89,7 +89,7 @@ impl SideSource {
         }
     }
 
-    /// The files with their names; none for a report.
+    /// The facts of all files; empty for a report.
     fn files(&self) -> impl Iterator<Item = &FileFacts> {
         let run = match &self.of {
             SideInput::Report(_) => None,
@@ -126,7 +126,8 @@ pub(super) fn diff(shared: &SharedOptions, options: &DiffOptions) -> Result<Exit
     let mut new = source(&options.new, new?, options.stages)?;
     let other = |path: &PathBuf| source(path, read(path)?, false);
     let against: Vec<SideSource> = options.against.iter().map(other).collect::<Result<_>>()?;
-    // Waivers may name each hard link, as in `check`. Reports do not tell them from other links.
+    // Waivers may name any hard link of a file, as in `check`. Reports do not distinguish hard
+    // links from symbolic links.
     let names = Sonames::default().with_links(old.files().chain(new.files()));
     old.apply(&policy);
     new.apply(&policy);
@@ -157,7 +158,7 @@ pub(super) fn diff(shared: &SharedOptions, options: &DiffOptions) -> Result<Exit
     Ok(status)
 }
 
-/// Refuses options that name files to audit: OLD and NEW do.
+/// Refuses options that name files to audit: in `diff`, OLD and NEW name them.
 fn refuse_lists(shared: &SharedOptions) -> Result<()> {
     if !shared.staged.is_empty() {
         bail!("`diff` has no --staged\nhelp: if OLD and NEW are staging directories, use --stages");
@@ -171,7 +172,7 @@ fn refuse_lists(shared: &SharedOptions) -> Result<()> {
     }
 }
 
-/// The JSON report at `path`. If `path` is a prefix, the report of an audit.
+/// The JSON report at `path`, or the report of an audit if `path` is a prefix.
 pub(super) fn report_of(shared: &SharedOptions, path: &Path) -> Result<Report> {
     if let Some(report) = read(path)? {
         return Ok(report);
@@ -226,7 +227,7 @@ fn read(path: &Path) -> Result<Option<Report>> {
         return Ok(Some(listing_files(report, path)));
     }
     // An unreadable path is not an error yet: with --root, it may exist in the sysroot. If it does
-    // not, the audit reports it.
+    // not exist there, the audit reports the error.
     let head = named::read_head(path, HEAD).ok().flatten().unwrap_or_default();
     let first = head.iter().copied().find(|byte| !byte.is_ascii_whitespace());
     if first != Some(b'{') {

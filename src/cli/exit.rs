@@ -40,17 +40,17 @@ pub fn of(report: &Report, fail_on: FailOn) -> Exit {
 /// Rules about libraries that are missing or make the loader stop.
 const MISSING: [&str; 3] = ["missing-library", "wrong-architecture", "bad-library-file"];
 
-/// The exit status of `tree`: only findings about libraries count.
+/// The exit status of `tree`, which depends only on findings about libraries.
 pub fn of_tree(report: &Report, fail_on: FailOn) -> Exit {
     status(report, fail_on, |finding| MISSING.contains(&&*finding.rule))
 }
 
-/// The exit status of `gpu`: only findings about device code count.
+/// The exit status of `gpu`, which depends only on findings about device code.
 pub fn of_gpu(report: &Report, fail_on: FailOn) -> Exit {
     status(report, fail_on, |finding| finding.rule.starts_with("gpu-"))
 }
 
-/// The exit status of `fix`: findings with verified fixes do not count. If `whole` is false, an
+/// The exit status of `fix`, which ignores findings with verified fixes. If `whole` is false, an
 /// output could not represent a name, and the status is [`Exit::Findings`].
 pub fn of_fix(report: &Report, fail_on: FailOn, whole: bool) -> Exit {
     let is_open = |finding: &ReportFinding| !finding.has_proven_fix();

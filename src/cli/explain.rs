@@ -8,8 +8,8 @@ use crate::rules::{self, RULES, Rule};
 use crate::text::did_you_mean;
 use anyhow::{Result, bail};
 
-/// Writes the page of one rule, also by its old id, or the rules of a group. `width` is that of the
-/// terminal.
+/// Writes the page of the rule `id`, which may be an old id, or the rules of the group `id`.
+/// `width` is the width of the terminal in columns.
 pub(super) fn one(id: &str, width: Option<usize>) -> Result<Exit> {
     if GROUPS.iter().any(|group| group.name == id) {
         return list(width, |rule| rule.group.name == id);

@@ -30,8 +30,8 @@ pub(super) fn write(shared: &SharedOptions, from: &Path, file: &Path) -> Result<
     Ok(Exit::Clean)
 }
 
-/// The policies of the audit that the policy in `file` extends: their waivers and levels still
-/// apply. `default` is merged anyway.
+/// The policies that the new policy in `file` extends: the policies of the audit, so that their
+/// waivers and levels still apply. `default` is left out, because it always applies.
 fn extended(report: &Report, file: &Path) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for name in report.policies.iter().filter(|name| *name != DEFAULT.name) {

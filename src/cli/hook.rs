@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 /// Upper bound in bytes for a file that is compared.
 const MOST: u64 = 1 << 20;
 
-/// `linkaudit hook`. `width` is that of the terminal.
+/// `linkaudit hook`. `width` is the width of the terminal in columns; `None` if stdout is not a
+/// terminal.
 pub(super) fn hook(options: &HookOptions, width: Option<usize>) -> Result<Exit> {
     let Some(name) = &options.system else { return list(width) };
     let Some(system) = HookSystem::named(name) else {
@@ -92,7 +93,7 @@ fn there(path: &Path, file: &HookFile) -> There {
     }
     match tree.kind(path) {
         Err(Errno::NOENT) => There::Absent,
-        // A parent of `path` is a file. Creating the directories reports it.
+        // A parent of `path` is a file. The error is reported when the directories are created.
         Err(Errno::NOTDIR) => There::Absent,
         _ => match named::read(path, MOST) {
             Ok(bytes) if bytes == file.text.as_bytes() => There::Same,

@@ -64,7 +64,7 @@ fn fault(path: &Path, tree: &dyn Tree) -> Option<String> {
     };
     let read = facts::read::read(&handle, Reading::default());
     let what = match read.object().map(|object: &Object| object.role) {
-        // A library may stand for the programs that load it and then the plugins.
+        // A library may represent the programs that load it and then the plugins.
         Some(Role::Program | Role::Shared) => return None,
         Some(Role::Static) => "a static program: it cannot load plugins",
         Some(_) => "not a dynamically linked program",

@@ -1,7 +1,7 @@
 //! Collects the arguments of `archive` whose order matters, and replaces response files (`@FILE`)
-//! as linkers do. Options of linkers get the spelling that clap knows. Options without effect on
-//! members and undefined names are left out, so that a line of `gcc -###` can be used.
-//! `linker_words` has the options of linkers.
+//! as linkers do. Rewrites linker options to the spelling that clap accepts. Leaves out options
+//! without effect on members and undefined names, so that a line of `gcc -###` can be used.
+//! `linker_words` has the tables of linker options.
 
 use super::linker_words::{Effect, LinkerWord, NeededSearch, REPORTED, SYMBOLS};
 use super::pasted_line::words_of_linker;
@@ -37,11 +37,13 @@ const POSITIONS: &[(&str, Typed)] = &[
     ("pop_state", Typed::PopState),
 ];
 
-/// Options of which the last counts. Linkers accept a repeated option, and clap does not.
+/// On/off options, of which the last one applies. Linkers accept a repeated option, and clap does
+/// not.
 const SWITCHES: &[&str] =
     &["allow-shlib-undefined", "export-dynamic", "gc-sections", "pie", "shared"];
 
-/// The switch of references of shared objects. Its opposite is not an option of linkaudit.
+/// The option that allows undefined references of shared objects. linkaudit has no option for the
+/// opposite.
 const ALLOWS_UNDEFINED: &str = "allow-shlib-undefined";
 
 /// A file or an option, as typed.
@@ -53,7 +55,7 @@ pub enum Typed {
     Order(PathBuf),
     /// The argument of `-l`.
     Library(OsString),
-    /// An option.
+    /// Another option whose position matters.
     Position(PositionalOption),
     /// `-Bstatic` or `-Bdynamic`: true if `-l` finds only archives.
     Static(bool),
@@ -89,7 +91,7 @@ pub(super) fn typed(matches: &ArgMatches) -> Vec<Typed> {
 #[derive(Default)]
 pub(super) struct ExpandedLine {
     pub(super) words: Vec<OsString>,
-    /// The response files.
+    /// The response files that were read.
     pub(super) files: Vec<PathBuf>,
     /// The options of linkers that were left out.
     pub(super) left_out: LeftOut,
@@ -98,12 +100,12 @@ pub(super) struct ExpandedLine {
 /// Options of linkers that were left out, with their values.
 #[derive(Clone, Debug, Default)]
 pub struct LeftOut {
-    /// Those that change neither members nor undefined names.
+    /// Options that change neither members nor undefined names.
     pub(super) ignored: Vec<String>,
-    /// Those that hide symbols, which matters for `--gc-sections` and for references of shared
+    /// Options that hide symbols, which matters for `--gc-sections` and for references of shared
     /// objects.
     pub(super) hiding: Vec<String>,
-    /// Those that change which sections `--gc-sections` keeps.
+    /// Options that change which sections `--gc-sections` keeps.
     pub(super) keeping: Vec<String>,
     /// The lists of directories in which GNU ld searches for libraries that shared objects need.
     pub(super) needed_dirs: Vec<(NeededSearch, OsString)>,
@@ -172,8 +174,8 @@ fn linker_of(words: &[Word]) -> LinkerOption {
     found.unwrap_or(LinkerOption::Lld)
 }
 
-/// Spells the options of linkers as clap knows them, up to `--`, and separates the options that are
-/// left out. The words after the options `with_values` stay as they are.
+/// Rewrites linker options, up to `--`, to the spelling that clap accepts, and separates the
+/// options that are left out. The value of an option in `with_values` stays as it is.
 fn spelled(words: Vec<Word>, with_values: &[String]) -> (Vec<OsString>, LeftOut) {
     let (mut out, mut left_out) = (Vec::new(), LeftOut::default());
     let (mut switches, mut warns) = (Switches::default(), None);
@@ -197,7 +199,7 @@ fn spelled(words: Vec<Word>, with_values: &[String]) -> (Vec<OsString>, LeftOut)
         };
         let LinkerWord { attached, takes_next, effect } = found;
         if takes_next && next.is_none() && !matches!(effect, Effect::Means(_)) {
-            // Without its value, the option is an error.
+            // Without its value, the option stays in the line, and clap reports the error.
             out.push(word);
             continue;
         }
@@ -232,11 +234,11 @@ fn spelled(words: Vec<Word>, with_values: &[String]) -> (Vec<OsString>, LeftOut)
     (switches.keep_last(out), left_out)
 }
 
-/// The places of [`SWITCHES`] in a line.
+/// The positions of [`SWITCHES`] in a line, as indices of words.
 #[derive(Default)]
 struct Switches {
     all: FastSet<usize>,
-    /// The last place of each switch that no opposite option ends.
+    /// The last position of each switch, unless its opposite follows.
     last: FastMap<&'static str, usize>,
 }
 
@@ -250,7 +252,7 @@ impl Switches {
         self.last.remove(switch);
     }
 
-    /// The words without the other places.
+    /// The words without the switches that a later option repeats or ends.
     fn keep_last(mut self, words: Vec<OsString>) -> Vec<OsString> {
         for place in self.last.values() {
             self.all.remove(place);

@@ -9,13 +9,14 @@ use crate::tree::walk::describe;
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// True if messages are coloured. `main` parses the options, which decide it, before any message.
+/// True if messages are coloured. [`set_color`] sets it when the options are parsed, before any
+/// message.
 static COLOR: AtomicBool = AtomicBool::new(false);
 
 /// The first words of lines, with their colours.
 const WORDS: [(&str, &str); 3] = [("error:", "1;31"), ("warning:", "1;33"), ("help:", "1;36")];
 
-/// Decides if messages are coloured.
+/// Turns colours in messages on or off.
 pub(super) fn set_color(color: bool) {
     COLOR.store(color, Ordering::Relaxed);
 }
@@ -41,7 +42,8 @@ pub(super) fn raw(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// An error with its causes. Errors of the system are described without their numbers.
+/// An error and its causes, separated by `: `. Errors of the system are described without their
+/// numbers.
 pub fn of(error: &anyhow::Error) -> String {
     let errno = |cause: &(dyn std::error::Error + 'static)| {
         let of_io = cause.downcast_ref::<io::Error>().and_then(Errno::from_io_error);
@@ -52,7 +54,7 @@ pub fn of(error: &anyhow::Error) -> String {
     causes.collect::<Vec<_>>().join(": ")
 }
 
-/// The text without characters that act on a terminal, line by line.
+/// The text with terminal control characters escaped. Line breaks stay.
 fn escaped(text: &str) -> String {
     text.split('\n').map(|line| show(line.as_bytes())).collect::<Vec<_>>().join("\n")
 }

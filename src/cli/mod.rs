@@ -100,12 +100,13 @@ impl Cli {
     }
 }
 
-/// The definition of the command line, with the sections and hidden options of help.
+/// The definition of the command line, with the sections of the help. Each command hides options
+/// without effect.
 fn shown() -> clap::Command {
     sections::apply(Cli::command())
 }
 
-/// The value of `--jobs`.
+/// Parses the value of `--jobs`.
 fn jobs(text: &str) -> Result<NonZeroUsize, &'static str> {
     text.parse().map_err(|_| "expected a positive number")
 }

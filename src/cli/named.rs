@@ -21,7 +21,7 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     if len > most {
         return Err(too_large());
     }
-    // Files of procfs have size zero, but content. Up to 1 MiB of it is read.
+    // Files of procfs report size zero although they have content. Up to 1 MiB of it is read.
     let room = usize::try_from(len.max(1 << 20)).map_err(|_| too_large())?;
     let bytes = handle.read_new(room, 0).map_err(|error| plain(&error))?;
     if len == 0 && bytes.len() == room {
@@ -54,7 +54,7 @@ pub(super) fn read_before(path: &Path, key: &[u8], end: &[u8]) -> Result<Option<
     }
     let mut bytes = Vec::new();
     while (bytes.len() as u64) < len {
-        // The key may span two shares.
+        // The key may span two reads.
         let from = bytes.len().saturating_sub(key.len());
         let share = handle.read_new(SHARE, bytes.len() as u64).map_err(|error| plain(&error))?;
         if share.is_empty() {
@@ -69,8 +69,8 @@ pub(super) fn read_before(path: &Path, key: &[u8], end: &[u8]) -> Result<Option<
     Ok(None)
 }
 
-/// Reads the pipe at `path` to its end, such as one that a shell makes for `<(command)`. A pipe can
-/// be read only once. `None` for any other file. The error is the reason, without the path.
+/// Reads the pipe at `path` to its end. A shell makes such a pipe for `<(command)`. A pipe can be
+/// read only once. `None` for any other file. The error is the reason, without the path.
 pub(super) fn pipe(path: &Path, most: u64) -> Option<Result<Vec<u8>, String>> {
     let Ok(Opened::Special(Special::Fifo)) = DiskTree::new().open(path) else { return None };
     Some(read_pipe(path, most))

@@ -18,7 +18,7 @@ pub(super) struct AuditedSystem<'a> {
     here: &'a Path,
     /// `--root` as an absolute path: as typed, and with links resolved.
     root: Option<(PathBuf, PathBuf)>,
-    /// `--staged`
+    /// The directories of `--staged`.
     stages: Vec<Stage>,
     /// The directory in which programs start.
     pub(super) cwd: PathBuf,
@@ -54,8 +54,8 @@ impl<'a> AuditedSystem<'a> {
         Ok(Self { here, root, stages, cwd, elsewhere })
     }
 
-    /// How outputs for other programs write paths: the base directory of relative paths, the
-    /// sysroot, and the staging directories.
+    /// The settings for paths in outputs for other programs: the base directory of relative paths,
+    /// the sysroot, and the staging directories.
     pub(super) fn outputs(&self, shared: &SharedOptions) -> Result<Paths> {
         let base = match &shared.relative_to {
             Some(dir) => {
@@ -126,7 +126,7 @@ impl<'a> AuditedSystem<'a> {
     }
 
     /// Translates an entry of `--files-from` or `--nix-closure` to its path in the audited system.
-    /// With `--root DIR`, a path outside of DIR is taken as a path in the sysroot.
+    /// With `--root DIR`, a path outside of DIR is treated as a path in the sysroot.
     pub(super) fn listed(&self, path: PathBuf) -> PathBuf {
         match self.inside(&path) {
             Some(inside) => inside,

@@ -1,5 +1,5 @@
-//! Makes a [`Plan`] from the options. It reads the environment, the current directory, and the
-//! files that options name.
+//! Makes a [`Plan`] from the options. This module reads the environment, the current directory, and
+//! the files that options name.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for the environment")]
 
 use super::baseline::Baselines;
@@ -37,8 +37,8 @@ pub(super) struct Prepared {
     merged: bool,
     pub(super) baselines: Baselines,
     pub(super) style: Style,
-    /// How outputs for other programs write paths: the base directory of relative paths, and the
-    /// sysroot.
+    /// The settings for paths in outputs for other programs: the base directory of relative paths,
+    /// and the sysroot.
     pub(super) paths: Paths,
     pub(super) progress: bool,
 }
@@ -86,7 +86,7 @@ pub(super) fn real_path(shared: &SharedOptions, path: &Path, tree: &dyn Tree) ->
     tree.real_path(&named).ok()
 }
 
-/// Makes the plan of an audit. It finds errors in the options before the audit starts.
+/// Makes the plan of an audit. Errors in the options are reported here, before the audit starts.
 pub(super) fn prepare(shared: &SharedOptions, paths: &[PathBuf]) -> Result<Prepared> {
     prepare_with(shared, paths, &[], &[])
 }
@@ -100,8 +100,8 @@ fn loader_rules(option: LoaderOption) -> Option<LoaderRules> {
     }
 }
 
-/// Like [`prepare`]. `places` are more directories to search for candidates, before those of
-/// `--lib-path`. `written` are the output files of options of one command.
+/// Like [`prepare`]. `places` are more directories to search for candidates, before the directories
+/// of `--lib-path`. `written` are the output files of options of one command.
 ///
 /// First, the files that options name are read. Then the process enters the sandbox and starts its
 /// threads. Audited files are read last.
@@ -207,8 +207,8 @@ pub(super) fn prepare_with(
     })
 }
 
-/// The path of a PATH in the audited system. It must exist. Fails for a file such as
-/// `/proc/self/exe`, which is linkaudit itself.
+/// Translates a PATH to its path in the audited system. Fails if it does not exist there, or if it
+/// is a link such as `/proc/self/exe`, which leads to another file in each process.
 fn existing(
     shared: &SharedOptions,
     (place, tree): (&AuditedSystem<'_>, &dyn Tree),
@@ -232,8 +232,8 @@ fn existing(
     }
 }
 
-/// The places in which options search for candidates, as `named` translates them. Fails for the
-/// first package.
+/// The places to search for candidates, translated by `named`. Fails for the first package, because
+/// packages must be unpacked.
 fn searched<'p>(
     typed: impl Iterator<Item = &'p PathBuf>,
     named: impl Fn(&PathBuf) -> Result<PathBuf>,
@@ -381,8 +381,8 @@ fn all_below<'a>(
     }
 }
 
-/// Help for a missing path that is or resembles the name of a command, if no command was typed;
-/// empty for other paths.
+/// The help for a missing PATH that equals or resembles the name of a command; empty for other
+/// paths. The caller asks only if no command was typed.
 fn command_meant(path: &Path) -> String {
     let word = path.to_str().filter(|word| !word.contains('/')).unwrap_or_default();
     let program = Cli::command();
@@ -433,7 +433,7 @@ fn cpu(name: &str) -> Result<Cpu> {
     })
 }
 
-/// The outputs that `--format` and `--output` request. `outputs` are all that `command` has.
+/// The outputs that `--format` and `--output` request. `outputs` has all outputs of `command`.
 pub(super) fn sinks<O: NamedFormat>(
     shared: &SharedOptions,
     command: &str,
@@ -442,8 +442,8 @@ pub(super) fn sinks<O: NamedFormat>(
     sinks_of((&shared.format, &shared.output), command, outputs, &[])
 }
 
-/// The outputs for a `--format` and for pairs `NAME=FILE`. `outputs` are all that `command` has. An
-/// error about a pair also lists `others`, the names of other files that the command writes.
+/// The outputs for a `--format` and for pairs `NAME=FILE`. `outputs` has all outputs of `command`.
+/// An error about a pair also lists `others`, the names of other files that the command writes.
 pub(super) fn sinks_of<O: NamedFormat>(
     (format, pairs): (&str, &[String]),
     command: &str,

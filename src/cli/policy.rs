@@ -22,7 +22,7 @@ pub(super) const FOUND: &str = "linkaudit.toml";
 /// Maximum size of a policy in bytes.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// Policy files on this machine, also with `--root`.
+/// Reads policy files from this machine, even with `--root`.
 struct Disk;
 
 impl PolicyFiles for Disk {
@@ -116,8 +116,8 @@ fn merged(shared: &SharedOptions, more: &[OsString], color: bool, after: &str) -
     Ok(policy)
 }
 
-/// The name of a policy below the current directory, relative to it and without `./`. The name is
-/// part of fingerprints, so it must not depend on how the path was typed. Names of built-in
+/// The path of a policy below the current directory, relative to that directory and without `./`.
+/// The path is part of fingerprints, so it must not depend on how it was typed. Names of built-in
 /// policies, and of files elsewhere, stay as typed.
 fn plain_name(name: &OsStr) -> OsString {
     let is_file = |path: &&Path| {
@@ -128,7 +128,8 @@ fn plain_name(name: &OsStr) -> OsString {
     plain.as_deref().filter(is_file).map_or_else(|| name.to_owned(), OsString::from)
 }
 
-/// The path relative to the current directory, if it is below it.
+/// The path relative to the current directory. `None` for a path outside of it, and for a relative
+/// path that does not begin with `./`.
 fn below_here(path: &Path) -> Option<PathBuf> {
     if path.is_relative() {
         return path.strip_prefix(".").ok().map(Path::to_path_buf);

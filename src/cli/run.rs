@@ -122,7 +122,7 @@ impl AuditRun {
 
     /// With `--require-elf`, a run without anything to audit is an error.
     pub(super) fn require_elf(&self, shared: &SharedOptions) -> Result<()> {
-        // ELF files of another system, such as debug files, show that the path is right.
+        // Foreign ELF files, such as debug files and kernel modules, show that the path is right.
         let totals = &self.report.totals;
         if shared.require_elf && self.has_nothing_to_audit() && totals.foreign.is_empty() {
             let entries = count(totals.entries, "entry", "entries");
@@ -135,7 +135,8 @@ impl AuditRun {
         Ok(())
     }
 
-    /// True if no ELF file and no archive was found. A file that was read only partly may be one.
+    /// True if no ELF file and no archive was found, and no file was read only partly. A file that
+    /// was read partly may be an ELF file or an archive.
     pub(super) fn has_nothing_to_audit(&self) -> bool {
         report::is_empty(&self.report) && self.report.totals.partial == 0
     }

@@ -20,11 +20,11 @@ use std::path::Path;
 
 /// System calls that fail with EPERM.
 const REFUSED: &[libc::c_long] = &[
-    // Programs, also those in memory without a path.
+    // Programs, also programs in memory without a path.
     libc::SYS_execve,
     libc::SYS_execveat,
     libc::SYS_memfd_create,
-    // Truncation by path. Landlock's right for it would slow down every open (see `costly` below).
+    // Truncation by path. Landlock's right to truncate would slow down every open (see `costly`).
     libc::SYS_truncate,
     // Connections. io_uring would bypass the filter.
     libc::SYS_socket,
@@ -73,9 +73,9 @@ pub(super) fn enter(shared: &SharedOptions, more: &[&Path]) {
     let _ = restrict_calls();
 }
 
-/// Restricts writing to the directories of `written`, and for a pipe or device to that file. If
-/// `readable` is given, restricts reading to `readable` and the places that may be written. The
-/// status says if the kernel enforces the rules.
+/// Restricts writing to the directories of the files `written`; for a pipe or device, to the file
+/// itself. If `readable` is given, restricts reading to `readable` and to the places that may be
+/// written. The status says if the kernel enforces the rules.
 fn restrict_files(
     readable: Option<&[&Path]>,
     written: &[&Path],

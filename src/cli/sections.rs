@@ -21,9 +21,9 @@ const FACTS: &str = "facts";
 const RELATIVE_TO: &str = "relative_to";
 const LIB_PATH: &str = "lib_path";
 
-/// For each command, the sections and ids of options that have no effect on it: its help hides
-/// them. Commands that audit refuse them. The others accept most of them, so that options may
-/// precede the command.
+/// For each command, the sections and ids of options that have no effect on it. The help of the
+/// command hides these options. Commands that audit refuse them. Other commands accept most of
+/// them, so that options may precede the command.
 const HIDDEN: &[(&str, &[&str])] = &[
     ("tree", &[BASELINE, FACTS, RELATIVE_TO, LIB_PATH]),
     ("why", &[BASELINE, FACTS, RELATIVE_TO]),
@@ -41,7 +41,7 @@ const HIDDEN: &[(&str, &[&str])] = &[
 
 /// Prepares the command line for help: each command shows only options that have an effect.
 pub(super) fn apply(mut program: Command) -> Command {
-    // This adds the options of all commands to each command.
+    // `build` adds the options of all commands to each command.
     program.build();
     program = program.mut_subcommand("diff", |command| command.mut_args(of_diff));
     for name in ["tree", "why", "archive", "gpu", "fix"] {
@@ -72,7 +72,7 @@ fn of_diff(option: Arg) -> Arg {
     option.help(help).help_heading(FINDINGS)
 }
 
-/// `--format` lists the outputs of the command alone.
+/// The help of `--format` lists only the outputs of the command.
 fn of_format(option: Arg, command: &str) -> Arg {
     if option.get_id() != "format" {
         return option;
@@ -80,7 +80,8 @@ fn of_format(option: Arg, command: &str) -> Arg {
     option.help(format!("Output on stdout: {}", completions::formats(command).join(", ")))
 }
 
-/// Commands that read a baseline and write none. A waived finding does not change the exit status.
+/// For commands that read a baseline but do not write one: lists `--baseline` with the options
+/// about findings. A waived finding does not change the exit status of these commands.
 fn of_reader(option: Arg) -> Arg {
     if option.get_id() == "baseline" { option.help_heading(FINDINGS) } else { option }
 }

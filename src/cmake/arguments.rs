@@ -123,7 +123,7 @@ fn reference(text: &[u8]) -> Option<(VariableKind, usize)> {
         .map(|(start, kind)| (kind, start.len()))
 }
 
-/// Writes the meaning of an escape sequence to `out`; `rest` starts after the backslash.
+/// Decodes one escape sequence into `out`; `rest` starts after the backslash.
 fn escape(rest: &mut &[u8], quoted: bool, out: &mut Vec<u8>) {
     let Some((byte, after)) = rest.split_first() else {
         out.push(b'\\');

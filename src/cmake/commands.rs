@@ -101,7 +101,7 @@ impl Eval<'_> {
         let name = replaced.filter(|name| OF_CMAKE.contains(&format!(" {name} "))).unwrap_or(name);
         match name {
             "return" => {
-                // Policy CMP0140 decides if `return(PROPAGATE name…)` sets the variables: they
+                // Policy CMP0140 decides if `return(PROPAGATE name…)` sets the variables, so they
                 // become unknown.
                 for word in words.iter().skip(1).filter_map(ArgumentWord::text) {
                     self.state.set_outside(word, Some(None));
@@ -199,7 +199,7 @@ impl Eval<'_> {
         self.state.clouds.insert(cloud);
     }
 
-    /// Ends the file if it was included before.
+    /// Ends the evaluation of the file if the file was included before.
     fn include_guard(&mut self) -> Flow {
         // No file can set a variable of this name.
         let name = [b"\x01guard", bytes(&self.frame.path)].concat();

@@ -17,7 +17,7 @@ const DEEPEST: usize = 32;
 impl Eval<'_> {
     /// The truth of a condition.
     pub(super) fn condition(&mut self, words: &[ArgumentWord]) -> Truth {
-        // An unquoted unknown word may stand for several words.
+        // An unquoted unknown word may be several words.
         if words.iter().any(|word| word.value.is_none() && !word.quoted) {
             return Truth::Unknown;
         }
@@ -156,8 +156,8 @@ impl Eval<'_> {
         }
     }
 
-    /// The value of an operand. An unquoted operand that is the name of a variable stands for the
-    /// value of the variable.
+    /// The value of an operand. If an unquoted operand is the name of a variable, the value of the
+    /// variable.
     fn operand(&self, word: &ArgumentWord) -> MaybeText {
         let text = word.value.clone()?;
         if word.quoted {

@@ -107,14 +107,14 @@ impl<'h> Eval<'h> {
             depth: config.depth,
         };
         eval.state.scope();
-        // A package that another one requests gets these variables from the requester.
+        // If another package requests this one, the scope of the requester has these variables.
         if config.alone {
             eval.system(config);
         }
         eval
     }
 
-    /// Variables of a consumer's project on Linux.
+    /// Sets the variables of a consumer's project on Linux.
     fn system(&mut self, config: &Config<'_>) {
         let set = [
             ("CMAKE_VERSION", "3.25.1"),
@@ -154,7 +154,7 @@ impl<'h> Eval<'h> {
         }
     }
 
-    /// Variables that `find_package` sets before the configuration file.
+    /// Sets the variables that `find_package` sets before it evaluates the configuration file.
     fn prepare(&mut self, config: &Config<'_>, version: &MaybeText) {
         let name = config.name;
         let of = |end: &str| [name, end.as_bytes()].concat();
@@ -239,7 +239,7 @@ impl<'h> Eval<'h> {
         if flow == Flow::Stop || self.fatal.is_some() {
             return None;
         }
-        // `find_package` takes the package as found unless the file says otherwise.
+        // For `find_package`, a package is found unless its file sets `NAME_FOUND` to false.
         let variable = [name, b"_FOUND"].concat();
         let truth = match self.state.is_defined(&variable) {
             Truth::True => self.truth_of(&variable),

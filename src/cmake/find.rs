@@ -198,8 +198,8 @@ impl Eval<'_> {
         request.module_only || !self.lacks_module(&request.wanted.name)
     }
 
-    /// True if neither CMake nor a directory of CMAKE_MODULE_PATH has a module for a package. False
-    /// also if this is unknown.
+    /// True if neither CMake nor a directory of CMAKE_MODULE_PATH has a module for a package. Also
+    /// false if the answer is unknown.
     fn lacks_module(&mut self, name: &[u8]) -> bool {
         if modules::finds(name) {
             return false;

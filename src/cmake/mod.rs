@@ -1,7 +1,7 @@
-//! Evaluates the CMake files that packages install for `find_package`. It finds the files that they
-//! include, the targets that they define, and the files and packages that these targets name. No
-//! program is executed. A value is unknown if it depends on a program, or on the consumer: the
-//! project that calls `find_package`. Both branches of a condition on an unknown value are
+//! Evaluates the CMake files that packages install for `find_package`. This module finds the files
+//! that they include, the targets that they define, and the files and packages that these targets
+//! name. No program is executed. A value is unknown if it depends on a program, or on the consumer:
+//! the project that calls `find_package`. Both branches of a condition on an unknown value are
 //! evaluated, without reporting defects in them.
 //!
 //! Files are looked up through a [`CMakeHost`], which `audit::package_text` implements. The
@@ -83,7 +83,7 @@ pub trait CMakeHost {
         scope: PackageScope,
         depth: usize,
     ) -> (Package, PackageScope);
-    /// Looks up a name in the scopes of the packages that request the evaluated one, from the
+    /// Looks up a name in the scopes of the packages that request the evaluated package, from the
     /// innermost. The first answer of [`PackageScope::answer`] is the result.
     fn enclosing(&self, sought: &ScopeLookup) -> ScopeAnswer;
 }
@@ -115,7 +115,7 @@ pub struct PackageRequest {
     pub config_only: bool,
     /// Directories that the request names.
     pub hints: Vec<PathBuf>,
-    /// False if an argument of the request is unknown, or if it has NAMES, CONFIGS or
+    /// False if an argument of the request is unknown, or if the request has NAMES, CONFIGS or
     /// PATH_SUFFIXES, which are not searched.
     pub is_known: bool,
 }
@@ -132,8 +132,8 @@ pub struct Package {
     pub(crate) has_modules: bool,
     /// True if the package may define targets of any name.
     pub(crate) is_open: bool,
-    /// Commands that the package calls, and that the requesting package must have defined. Each has
-    /// true if the package certainly calls it.
+    /// Commands that the package calls, and that the requesting package must have defined. The flag
+    /// is true if the package certainly calls the command.
     pub(crate) strange: Vec<(String, bool)>,
     /// Variables that the package changes.
     pub(crate) variables: Vec<(Text, MaybeText)>,
@@ -143,7 +143,8 @@ pub struct Package {
     pub(crate) touched: Vec<(Text, Text)>,
     /// True if the package calls `execute_process`, whose results are unknown.
     pub(crate) has_processes: bool,
-    /// Targets that the package defines, each with true if it certainly defines the target.
+    /// Targets that the package defines. The flag is true if the package certainly defines the
+    /// target.
     pub(crate) targets: Vec<(Text, bool)>,
     pub(crate) functions: Vec<(String, Function)>,
     pub(crate) namespaces: Vec<Text>,
@@ -195,7 +196,7 @@ pub enum EventKind {
     },
     /// The package itself checks for a file, and fails because the file does not exist.
     Check(PathBuf),
-    /// A target links to another one that nothing defines.
+    /// A target links to a target that is not defined.
     Target {
         /// The target.
         from: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Lookups in enclosing scopes: those of the packages that request the evaluated package.
+//! Lookups in enclosing scopes: the scopes of the packages that request the evaluated package.
 
 use super::eval::Eval;
 use super::state::{DefinedTarget, EvalState, Function, Text};

@@ -25,8 +25,8 @@ pub struct CommandSite {
 pub(super) struct DefinedTarget {
     /// True if only some of the possible branches define it.
     pub(super) maybe: bool,
-    /// True for a program or a MODULE library. CMake forbids to link to it, so no consumer fails if
-    /// its file does not exist.
+    /// True for a program or a MODULE library. CMake does not allow linking to it, so no consumer
+    /// fails if its file does not exist.
     pub(super) is_program: bool,
     /// True if the target may have properties that are unknown.
     pub(super) is_open: bool,

@@ -150,12 +150,13 @@ fn replace_all(text: &[u8], from: &[u8], to: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// A text with all matches replaced. `\1` in `with` stands for the first group. `None` if a search
-/// takes too long, the result grows too long, a match is empty, or `with` ends with a backslash.
+/// A text with all matches replaced. `\1` in `with` is replaced by the first group. `None` if a
+/// search takes too long, the result grows too long, a match is empty, or `with` ends with a
+/// backslash.
 pub(super) fn replaced(pattern: &Regex, with: &[u8], text: &[u8]) -> Option<Vec<u8>> {
     let (mut out, mut at) = (Vec::new(), 0);
     while at <= text.len() {
-        // `^` matches only at the beginning of the whole text.
+        // `^` matches only at the beginning of the whole text, as in CMake 4.1 and later (CMP0186).
         let Some(found) = pattern.find(text, at).ok()? else { break };
         let range = found.groups[0].clone()?;
         // CMake refuses an expression that matches an empty text.

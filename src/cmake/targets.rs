@@ -21,14 +21,14 @@ const INCLUDES: [&[u8]; 2] =
 /// ignores names in it that are not targets.
 const LINKS: [&[u8]; 2] = [b"INTERFACE_LINK_LIBRARIES", b"IMPORTED_LINK_INTERFACE_LIBRARIES"];
 
-/// How a command changes a property.
+/// The way in which a command changes a property.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum PropertyChange {
-    /// It replaces the value.
+    /// Replaces the value.
     Set,
-    /// It adds an item to the list.
+    /// Adds an item to the list.
     AppendItem,
-    /// It adds text to the end of the value.
+    /// Adds text to the end of the value.
     AppendText,
 }
 
@@ -39,9 +39,9 @@ impl Eval<'_> {
         let Some(name) = words.first().and_then(ArgumentWord::text) else { return };
         let maybe = !self.certain();
         let name: Text = name.into();
-        // CMake forbids to link to a MODULE library.
+        // CMake does not allow linking to a MODULE library.
         let is_program = is_program || words.get(1).is_some_and(|word| word.is("MODULE"));
-        // The properties of an alias are those of another target. They count as unknown.
+        // An alias has the properties of another target. They are treated as unknown.
         let is_open = words.get(1).is_some_and(|word| word.is("ALIAS"));
         let target = DefinedTarget { maybe, is_program, is_open, ..DefinedTarget::default() };
         self.state.targets.entry(name).or_insert(target);
@@ -188,8 +188,8 @@ impl Eval<'_> {
         }
     }
 
-    /// Appends items to `property`: those of `target_link_libraries(target INTERFACE item…)`, or of
-    /// `target_include_directories`.
+    /// Appends the items of `target_link_libraries(target INTERFACE item…)` or of
+    /// `target_include_directories` to `property`.
     pub(super) fn target_list(&mut self, words: &[ArgumentWord], property: &[u8]) {
         let Some(target) = words.first().and_then(ArgumentWord::text).map(<[u8]>::to_vec) else {
             return;
@@ -289,7 +289,7 @@ impl Eval<'_> {
     }
 }
 
-/// The item inside of `$<LINK_ONLY:…>`; any other item as it is.
+/// The item inside of `$<LINK_ONLY:…>`; any other item unchanged.
 fn link_only(item: &[u8]) -> &[u8] {
     let inside = item.strip_prefix(b"$<LINK_ONLY:").and_then(|rest| rest.strip_suffix(b">"));
     inside.unwrap_or(item)

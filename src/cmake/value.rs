@@ -9,9 +9,9 @@ pub(crate) type MaybeText = Option<Arc<[u8]>>;
 /// One argument after the references in it were replaced.
 #[derive(Clone, Debug)]
 pub(super) struct ArgumentWord {
-    /// Its text, if known. An unknown unquoted argument stands for any number of words.
+    /// Its text, if known. An unknown unquoted argument may be any number of words.
     pub(super) value: MaybeText,
-    /// True if it was quoted: `if` does not take it as the name of a variable.
+    /// True if it was quoted. `if` does not interpret a quoted argument as the name of a variable.
     pub(super) quoted: bool,
 }
 
@@ -40,7 +40,7 @@ pub enum Truth {
     True,
     /// No.
     False,
-    /// It depends on something that the audit does not know.
+    /// The answer depends on facts that the audit does not know.
     Unknown,
 }
 
@@ -111,7 +111,7 @@ pub(super) fn joined(items: &[Vec<u8>]) -> Vec<u8> {
     items.join(&b';')
 }
 
-/// The truth of a text that `if` takes as a constant; `None` for any other text.
+/// The truth of a text that `if` treats as a constant; `None` for any other text.
 pub(super) fn constant(text: &[u8]) -> Option<bool> {
     let upper = text.to_ascii_uppercase();
     match upper.as_slice() {

@@ -54,8 +54,8 @@ pub struct ArchiveSet {
     parts: Vec<DefinitionShard>,
     /// Members with a definition, sorted by their [`ArchiveSet::definitions_key`].
     alike: OnceLock<Vec<(u64, MemberId)>>,
-    /// The names of members that have only weak definitions. The key is the hash of a name, the
-    /// value is the number of its definitions in all archives.
+    /// The names of members without a strong definition. The key is the hash of a name, the value
+    /// is the number of its definitions in all archives.
     weak: OnceLock<FastMap<u64, usize>>,
 }
 
@@ -178,7 +178,7 @@ impl ArchiveSet {
         !self.entries[archive].members.list.is_empty()
     }
 
-    /// The members of an archive, in the order of its headers.
+    /// The members of an archive, in the order of their headers.
     pub fn members_of(&self, archive: ArchiveId) -> impl Iterator<Item = MemberId> + use<> {
         let entry = &self.entries[archive];
         let first = entry.first as usize;
@@ -201,8 +201,8 @@ impl ArchiveSet {
         self.entry(self.owners[member]).members.name(self.member(member))
     }
 
-    /// True if the index of the member's archive, as GNU ld reads it, says that it defines `name`.
-    /// The index must have been read.
+    /// True if the index of the member's archive lists `name` for the member. False for an index of
+    /// BSD's form, which GNU ld does not read, and if the index was not read.
     pub fn is_listed(&self, member: MemberId, name: &[u8]) -> bool {
         let index = self.entry(self.owners[member]).members.index.as_ref();
         index.is_some_and(|index| !index.is_bsd && index.has(name, self.member(member).offset))
@@ -217,7 +217,7 @@ impl ArchiveSet {
         symbols.filter(|symbol| symbol.name != NAMELESS).map(|symbol| (symbol.name, symbol))
     }
 
-    /// The definitions of a member with a default version, each with `NAME@VERSION`.
+    /// The definitions of a member that have a default version, each as `NAME@VERSION`.
     pub fn default_versions(
         &self,
         member: MemberId,
@@ -286,8 +286,9 @@ impl ArchiveSet {
     /// A number that is equal for members that define the same names, and nearly always different
     /// for others. `None` for a member that defines nothing.
     pub fn definitions_key(&self, member: MemberId) -> Option<u64> {
-        // A name may repeat in a table, and only extremes do not depend on order and repetition.
-        // Thousands of members share the least hash, because they define the same inline function.
+        // The key uses minima and maxima, because they do not depend on the order and repetition of
+        // names in a table. One minimum is not enough: thousands of members share the least hash,
+        // because they define the same inline function.
         let hashes = self.hashes(member);
         let turned = || hashes.iter().map(|hash| hash.rotate_left(32));
         let (least, most) = (hashes.iter().min()?, hashes.iter().max()?);

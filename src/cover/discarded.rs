@@ -1,7 +1,7 @@
 //! Names that only discarded copies of COMDAT groups define. A linker keeps the first copy of a
 //! group. If a later copy defines another name, references to that name are undefined. lld accepts
-//! them if the discarded definition is weak. Strong definitions in groups are rare: only those
-//! count that share a section with a weak definition, so that few members are read.
+//! such references if the discarded definition is weak. Strong definitions in groups are rare. Only
+//! those that share a section with a weak definition are checked, so that few members are read.
 
 use super::object_facts::ObjectFacts;
 use super::order_independent::{References, referrers};
@@ -10,7 +10,7 @@ use super::{Coverage, CoverageQuestion, Link, Linker, ReferredBy};
 use crate::format::archive::{LinkFacts, SymbolKind};
 use crate::id::{FastMap, FastSet, Id as _, MemberId, NameId};
 
-/// Groups that do not define exactly their signature: the signature and the names.
+/// COMDAT groups that define a name other than their signature: the signature and the names.
 type OddGroups<'f> = Vec<(&'f [u8], Vec<&'f [u8]>)>;
 
 /// The objects that define a name in a group, each with the signature of the group.
@@ -86,7 +86,7 @@ impl<'q> GroupDefined<'q> {
         out
     }
 
-    /// The groups of the definers that may have other names in other objects.
+    /// For each defining object, its groups whose copies in other objects may define other names.
     fn odd_groups<'f>(&self, facts: &'f ObjectFacts) -> FastMap<ReferredBy, OddGroups<'f>> {
         let mut odd: FastMap<ReferredBy, OddGroups<'f>> = FastMap::default();
         for by in self.0.iter().flat_map(|(_, definers)| definers) {

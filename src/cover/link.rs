@@ -70,7 +70,7 @@ pub struct DefsymOption {
     /// Symbols in the expression that DEFINED tests: only lld extracts the members that define
     /// them, and they may stay undefined.
     pub guarded: Vec<Box<[u8]>>,
-    /// True for PROVIDE: it defines only names to which the link refers and that nothing defines.
+    /// True for PROVIDE: the name is defined only if the link refers to it and no file defines it.
     pub provided: bool,
 }
 
@@ -92,14 +92,15 @@ pub struct Link {
     pub linker: Linker,
     /// The inputs, in order.
     pub inputs: Vec<LinkInput>,
-    /// The roots that are read with `--as-needed`. GNU ld forgets those shared objects that define
-    /// no undefined name at their position, and mold those that no file of the link refers to.
+    /// The roots that are read with `--as-needed`. GNU ld forgets such a shared object if it
+    /// defines no undefined name at its position. mold forgets it if no file of the link refers to
+    /// it.
     pub as_needed: FastSet<usize>,
     /// `--entry`: the name that replaces [`ENTRY`].
     pub entry: Option<Box<[u8]>>,
     /// `--undefined`: names that extract members and may stay undefined.
     pub undefined: Vec<Box<[u8]>>,
-    /// Names of EXTERN at a position, which matters for GNU ld alone.
+    /// Names of EXTERN. Their position among the inputs matters only for GNU ld.
     pub requested: Vec<Box<[u8]>>,
     /// `--defsym`
     pub defined: Vec<DefsymOption>,
@@ -108,15 +109,15 @@ pub struct Link {
     /// Strong references of shared objects that the linker reports if no input defines them, each
     /// with the index of its root.
     pub shared_references: Vec<(Box<[u8]>, usize)>,
-    /// `--allow-shlib-undefined`: GNU ld then reports only those that an object defines and hides.
+    /// `--allow-shlib-undefined`: GNU ld then reports only names that an object defines and hides.
     pub allow_shlib_undefined: bool,
-    /// True if the indexes of archives were read: GNU ld finds members by them alone.
+    /// True if the indices of archives were read. GNU ld finds members only by these indices.
     pub indexed: bool,
     /// `--export-dynamic`: `--gc-sections` keeps the exported names of a program too.
     pub export_dynamic: bool,
 }
 
-/// Functions of expressions whose argument is not a symbol that needs a definition.
+/// Functions of linker expressions that do not need a definition of their argument.
 const OF_NAMES: &[&[u8]] = &[
     b"ADDR",
     b"ALIGNOF",

@@ -63,8 +63,8 @@ const EVERYWHERE: &[&[u8]] = &[
     b"etext",
 ];
 
-/// The handle of an object for `__cxa_atexit`. The compilers' start files define it (`crtbegin.o`),
-/// and lld and mold do so without these.
+/// The handle of an object for `__cxa_atexit`. The compilers' start files (`crtbegin.o`) define it.
+/// In links without these files, lld and mold define it.
 const DSO_HANDLE: &[u8] = b"__dso_handle";
 
 /// The bounds of function arrays, and the start of the program. GNU ld does not define them in
@@ -92,7 +92,8 @@ impl LinkOutput {
         let is_gnu = self.linker == Some(Linker::Gnu);
         let of_output = name.strip_prefix(b".sizeof.").or_else(|| name.strip_prefix(b".startof."));
         if let Some(section) = of_output.filter(|_| is_gnu) {
-            // Input sections with other names, such as `.text.f`, join sections of the output.
+            // The output may have such a section (`.text`) although all input sections have longer
+            // names (`.text.f`).
             return if is_identifier(section) {
                 LinkerDefined::WithSection(section)
             } else {
@@ -205,7 +206,7 @@ mod tests {
         }
     }
 
-    /// mold 1.10 was asked for each name on each machine.
+    /// The expected values are the results of mold 1.10 for each name and machine.
     #[test]
     fn names_of_mold_by_machine() {
         let output = LinkOutput {

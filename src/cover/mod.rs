@@ -89,12 +89,12 @@ pub struct ReferringFile {
     /// The file.
     pub path: Arc<Path>,
     /// True for a shared library or program, false for a relocatable object. In [`cover`],
-    /// definitions of relocatable objects come first, those of linked roots after the archives that
-    /// are linked in any case.
+    /// definitions of relocatable objects come first. Definitions of linked roots come after the
+    /// archives that are linked in any case.
     pub linked: bool,
     /// True for a shared library that is an input of the link: its undefined names extract members,
-    /// but are not reported. A linked root that is not an input stands for the objects that it was
-    /// linked from.
+    /// but are not reported. A linked root that is not an input is treated like the objects that it
+    /// was linked from.
     pub input: bool,
     /// True for intermediate language, which linkers read with a plugin.
     pub lto: bool,
@@ -105,7 +105,7 @@ pub struct ReferringFile {
     pub target: Option<Target>,
     /// The global symbols of the file. For a linked file, without its exports.
     pub symbols: Vec<(Box<[u8]>, SymbolKind)>,
-    /// `NAME@VERSION` for the definitions of an object with a default version.
+    /// The definitions of an object that have a default version, as `NAME@VERSION`.
     pub default_versions: Vec<(Box<[u8]>, SymbolKind)>,
     /// Names to which it refers with hidden, internal or protected visibility, sorted: no shared
     /// object satisfies them.
@@ -132,7 +132,7 @@ pub struct CoverageQuestion<'a> {
     pub candidates: &'a [ArchiveId],
     /// The objects of linked roots, by index in `roots`. Their exports are looked up here instead
     /// of being listed in [`ReferringFile::symbols`], because one object may have 100,000 exports.
-    /// `None` for a root whose exports do not count.
+    /// `None` for a root whose exports are ignored.
     pub objects: &'a [Option<&'a Object>],
     /// True for a name that is defined by a library loaded together with a root.
     pub provided: &'a (dyn Fn(&[u8]) -> bool + Sync),
@@ -150,9 +150,9 @@ impl<'a> CoverageQuestion<'a> {
         self.roots.get(root).is_some_and(|root| root.linked && root.input)
     }
 
-    /// The exports of a linked root with a default version, and those that have a name among
-    /// `versioned`; `root` is an index in `roots`. A definition with the default version of its name
-    /// may be listed under both names.
+    /// The exports of a linked root: definitions with a default version, and definitions whose name
+    /// is in `versioned`. `root` is an index in `roots`. A definition with a default version may be
+    /// listed twice, as NAME and as `NAME@VERSION`.
     fn exports<'n>(
         &self,
         root: usize,
@@ -179,7 +179,7 @@ impl<'a> CoverageQuestion<'a> {
     }
 
     /// True if an export of a linked root satisfies a reference to `name` in a link. The roots in
-    /// `not` do not count.
+    /// `not` are ignored.
     fn is_exported(&self, name: &[u8], not: &FastSet<usize>) -> bool {
         let objects = self.objects.iter().enumerate().filter(|(at, _)| !not.contains(at));
         objects.filter_map(|(_, object)| *object).any(|object| object.satisfies_link(name))
@@ -229,8 +229,8 @@ impl<'a> CoverageQuestion<'a> {
         }
     }
 
-    /// The target with which members must link: that of the first root with a known target, else
-    /// that of the first member with a known target.
+    /// The target with which members must link: the first known target of a root, or else the first
+    /// known target of a member.
     pub fn target(&self) -> Option<Target> {
         let archives = || self.archives.iter().chain(self.candidates);
         self.roots.iter().find_map(|root| root.target).or_else(|| {
@@ -314,12 +314,12 @@ pub struct Coverage {
     pub ties: Vec<Tie>,
     /// Needed members whose references are unknown.
     pub opaque: Vec<MemberId>,
-    /// Members for another class or machine that GNU ld tries to extract: it refuses the link. The
-    /// other linkers refuse such members even if no reference needs them.
+    /// Members for another class or machine that GNU ld tries to extract: GNU ld then refuses the
+    /// link. The other linkers refuse such members even if no reference needs them.
     pub refused: Vec<MemberId>,
     /// Shared objects of `--as-needed` that are not part of the link, as indices of roots.
     pub forgotten: FastSet<usize>,
-    /// True if a shared object refers to a name that an object of the output defines: the linker
+    /// True if a shared object refers to a name that an object of the output defines. The linker
     /// may report the name if an option hides it.
     pub needs_exports: bool,
 }

@@ -93,7 +93,7 @@ impl<'q> ReadOrder<'q> {
         let first = own.first().copied().unwrap_or(referred);
         match self.link.linker {
             Linker::Mold => first,
-            // An earlier archive has made its definitions known.
+            // lld remembers the definitions of an earlier archive.
             Linker::Lld => first.max(referred),
             Linker::Gnu => {
                 // GNU ld searches a group again after its last input.
@@ -108,7 +108,8 @@ impl<'q> ReadOrder<'q> {
         }
     }
 
-    /// The inputs from `--start-group` to `--end-group` around the input at `at`, else only that.
+    /// The inputs from `--start-group` to `--end-group` around the input at `at`; only this input
+    /// if it is not in a group.
     fn group(&self, at: usize) -> RangeInclusive<usize> {
         let inputs = self.link.inputs.get(..=at).unwrap_or(&self.link.inputs);
         let is_bound =

@@ -70,7 +70,7 @@ impl StringTable {
     }
 }
 
-/// A number as `u32`. Panics if it does not fit; all numbers of the demonstration do.
+/// Converts a number to `u32`. Panics if it does not fit; all numbers of the demonstration fit.
 pub(super) fn small(value: u64) -> u32 {
     u32::try_from(value).expect("a number of a small file")
 }

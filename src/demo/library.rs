@@ -1,6 +1,6 @@
-//! A shared library for x86-64 with only the parts that a loader reads: one PT_LOAD, a dynamic
-//! section, symbols with a GNU hash table, and a jump slot for each undefined name. It contains no
-//! code.
+//! A shared library for x86-64 with only the parts that a loader reads. It has one PT_LOAD, a
+//! dynamic section, symbols with a GNU hash table, and a jump slot for each undefined name. It
+//! contains no code.
 
 use super::bytes::{Bytes, StringTable, small};
 use crate::format::elf::hash::gnu;
@@ -10,7 +10,8 @@ const HEADERS: u64 = 64 + 3 * 56;
 /// R_X86_64_JUMP_SLOT
 const JUMP_SLOT: u64 = 7;
 
-/// Makes the library.
+/// Makes a library that defines the names in `defined` and has undefined references to the names in
+/// `undefined`.
 pub(super) fn write(soname: &str, defined: &BTreeSet<&str>, undefined: &BTreeSet<&str>) -> Vec<u8> {
     let mut strings = StringTable::new();
     let soname = strings.add(soname);

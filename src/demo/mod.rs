@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The file name of the merged archive.
 pub const MERGED: &str = "librockCompiler.a";
-/// The file name of the library that is linked from it.
+/// The file name of the library that is linked from the merged archive.
 pub const LINKED: &str = "libMIOpen.so";
 
 /// One file: its path below the directory of the demonstration, and its content.

@@ -1,11 +1,11 @@
-//! A relocatable object for x86-64 (System V ABI, AMD64 supplement): its first function calls all
-//! names that the object refers to, and the others only return.
+//! A relocatable object for x86-64 (System V ABI, AMD64 supplement). Its first function calls all
+//! names that the object refers to. Its other functions only return.
 
 use super::bytes::{Bytes, StringTable};
 
 /// R_X86_64_PLT32
 const PLT32: u64 = 4;
-/// Sections in the order of their headers, with their types, flags and the size of an entry.
+/// Sections in the order of their headers, with type, flags and entry size.
 const SECTIONS: [(&str, u32, u64, u64); 7] = [
     ("", 0, 0, 0),
     (".text", 1, 6, 0),
@@ -16,7 +16,7 @@ const SECTIONS: [(&str, u32, u64, u64); 7] = [
     (".shstrtab", 3, 0, 0),
 ];
 
-/// Makes the object.
+/// Makes an object with a function for each name in `defines`.
 pub(super) fn write(defines: &[&str], refers: &[&str]) -> Vec<u8> {
     let mut names = StringTable::new();
     let (mut text, mut relocations, mut symbols) =

@@ -1,5 +1,5 @@
 //! The parts of the demonstration: archives, their objects, and the references between them. The
-//! names are those of the real case, with one object in place of hundreds.
+//! names come from the real case, with one object in place of hundreds.
 
 use super::{archive, object};
 

@@ -1,8 +1,8 @@
 //! Candidates for missing libraries: files with the name of a missing library that are audited, in
-//! `--lib-path` or in the prefix. A candidate counts together with the libraries that it needs. If
-//! all of these were found, the missing library explains only symbols that one of them defines.
-//! [`super::reference_state`] is the caller. This module opens no file: it returns missing facts as
-//! needs.
+//! `--lib-path` or in the prefix. A candidate is searched together with the libraries that it
+//! needs. If all of these were found, the missing library explains only symbols that the candidate
+//! or one of these libraries defines. [`super::reference_state`] is the caller. This module opens
+//! no file: it returns missing facts as needs.
 
 use super::{DiagnosisInput, MissingNeed};
 use crate::facts::{Corpus, FileFacts, Need};
@@ -130,8 +130,8 @@ impl<'c> Libraries<'c> {
     }
 
     /// A candidate with the libraries that it loads; `None` if the file is not an ELF object. The
-    /// libraries are found by name alone. If several files have a name, all are taken, because the
-    /// loader may load any of them.
+    /// libraries are found by name alone. If several files have the same name, all are used,
+    /// because the loader may load any of them.
     fn candidate(&self, file: FileId, needs: &mut Vec<Need>) -> Option<Candidate> {
         let target = self.corpus.files[file].object()?.header.target();
         let mut out = Candidate { target, files: vec![file], complete: true };

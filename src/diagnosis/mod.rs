@@ -46,7 +46,7 @@ pub struct MissingLibrary {
     pub name: Vec<u8>,
     /// The need under the first entry point.
     pub edge: Edge,
-    /// All entry points with this defect; the first one is that of `edge`.
+    /// All entry points with this defect; the first one belongs to `edge`.
     pub roots: Vec<RootId>,
     /// References that only this library could define: referring file, symbol, version.
     pub explained: BTreeSet<(FileId, Vec<u8>, Option<Vec<u8>>)>,
@@ -64,11 +64,11 @@ pub struct UndefinedSymbol {
     /// The soname of the library that should define the version; `None` if the reference names
     /// none.
     pub library: Option<Vec<u8>>,
-    /// True if it fails at load, false if at the first call.
+    /// True if loading fails, false if only the first call fails.
     pub at_load: bool,
     /// Its first occurrence.
     pub site: Site,
-    /// All entry points with this defect; the first one is that of `site`.
+    /// All entry points with this defect; the first one belongs to `site`.
     pub roots: Vec<RootId>,
 }
 
@@ -83,7 +83,7 @@ pub struct MissingVersion {
     pub version: Vec<u8>,
     /// Its first occurrence.
     pub site: Site,
-    /// All entry points with this defect; the first one is that of `site`.
+    /// All entry points with this defect; the first one belongs to `site`.
     pub roots: Vec<RootId>,
 }
 
@@ -101,7 +101,7 @@ pub struct Stopped {
     /// The first occurrence. The module is the requester, or the object itself if it was loaded
     /// before the loader stops.
     pub site: Site,
-    /// All entry points with this defect; the first one is that of `site`.
+    /// All entry points with this defect; the first one belongs to `site`.
     pub roots: Vec<RootId>,
 }
 
@@ -180,7 +180,7 @@ pub struct MissingNeed {
     pub name: Vec<u8>,
 }
 
-/// Archives that define a symbol, and policy entries that list one.
+/// Archives that define a symbol, and policy entries that list a symbol.
 #[derive(Clone, Copy)]
 pub struct Claims<'a> {
     /// Definitions of undefined names in audited files and in `--lib-path` files.
@@ -204,8 +204,8 @@ impl<'a> Claims<'a> {
         out.into_iter()
     }
 
-    /// True if a `[[provider]]` entry or a `covers` pattern lists `symbol`: an object in `file`
-    /// then lost it when it was linked.
+    /// True if a `[[provider]]` entry or a `covers` pattern lists `symbol`. The object in `file`
+    /// then lost the symbol when it was linked.
     fn policy_claims(self, source: DiagnosisInput<'_>, file: FileId, symbol: &[u8]) -> bool {
         self.policy.claims(symbol, || source.prefixes.locate(&source.view.file(file).path).path)
     }

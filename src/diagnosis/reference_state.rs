@@ -1,7 +1,7 @@
-//! Decides the state of each undefined reference under each entry point: assumed to be defined by a
-//! host program, explained by a missing library, provided by the system, or undefined. References
-//! that the program of a `[[host]]` entry is assumed to define are found first, for all entry
-//! points in parallel. The collector then reads candidate files, which the other states depend on.
+//! Decides the state of each undefined reference under each entry point: assumed from a host
+//! program, explained by a missing library, provided by the system, or undefined. References that
+//! the program of a `[[host]]` entry is assumed to define are found first, for all entry points in
+//! parallel. The collector then reads candidate files, which the other states depend on.
 //! [`super::builder`] merges equal states of different entry points.
 
 use super::candidates::CandidateAnswer;
@@ -46,7 +46,7 @@ pub(super) struct UndefinedReference {
     pub(super) symbol: SymbolIndex,
     /// Version index.
     pub(super) version: u16,
-    /// True if it fails at load, false if at the first call.
+    /// True if loading fails, false if only the first call fails.
     at_load: bool,
     /// Index in the policy of the `[[host]]` entry whose program is assumed to define it.
     pub(super) host: Option<usize>,
@@ -111,7 +111,7 @@ pub(super) struct ReferenceWithState<'a> {
     pub(super) symbol: SymbolIndex,
     /// Version index.
     pub(super) version: u16,
-    /// True if it fails at load, false if at the first call.
+    /// True if loading fails, false if only the first call fails.
     pub(super) at_load: bool,
     pub(super) state: ReferenceState,
 }
@@ -210,7 +210,7 @@ impl Undefined {
     }
 
     /// True if both hold for some entry point:
-    /// - A library is missing or provided in its closure or in that of its host program.
+    /// - A library is missing or provided in its closure, or in the closure of its host program.
     /// - It has an unversioned reference that no `[[host]]` program is assumed to define.
     pub fn may_be_explained(&self, source: DiagnosisInput<'_>) -> bool {
         let is_plain = |root: RootId, open: &UndefinedReference| {
@@ -245,8 +245,8 @@ fn open<'a>(
             let RelocationMessage::Undefined { symbol, version, at_load, .. } = *report else {
                 continue;
             };
-            // A reference with a version names the library that should define it, so a host program
-            // does not.
+            // A reference with a version names the library that should define it, so no host
+            // program is assumed to define it.
             let host = match object.versions.entry(version) {
                 None => hosts.provider(closure, file, object.symbol_name(symbol)),
                 Some(_) => None,
@@ -316,7 +316,7 @@ impl Explainer<'_, '_> {
     /// The library that explains an unversioned reference. First comes a missing library with a
     /// candidate that defines the symbol, then the first missing library whose symbols are unknown,
     /// then a provided library. The last two are ruled out if an archive defines the symbol, or if
-    /// the policy lists an archive for the symbol: the link then omitted this archive. The static
+    /// the policy lists an archive for the symbol. The link then omitted this archive. The static
     /// edition of the library itself is ignored.
     fn explaining(&self, file: FileId, object: &Object, symbol: SymbolIndex) -> Option<Stub> {
         let stubs = self.stubs.get_or_init(|| stubs(self.closure));
@@ -359,7 +359,8 @@ impl Explainer<'_, '_> {
     }
 }
 
-/// zlib: only functions since 1.2.0 have versions (`zlib.map`), most of its names have none.
+/// zlib: only functions since 1.2.0 have versions (`zlib.map`). Most of its symbols have no
+/// version.
 const ZLIB: &[u8] = b"libz.so.1";
 
 /// A library without a file: the object that needs it, its name, and whether it is missing or

@@ -157,7 +157,7 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    /// True if a file needs the library by its old soname, and the new library has another one.
+    /// True if a file needs the library by its old soname, and the new library has another soname.
     fn is_renamed(&self, old: &File, new: &File) -> bool {
         let differs = is_library(old) && soname(old) != soname(new);
         // If a link has the old soname, loaders still find the library.
@@ -201,8 +201,8 @@ impl<'a> Comparison<'a, '_> {
         changes
     }
 
-    /// Adds a finding for each library that an old library loads and its new version does not. Only
-    /// libraries count whose symbols a file of `against` reaches through the old library.
+    /// Adds a finding for each library that an old library loads and its new version does not. A
+    /// library is skipped unless a file of `against` reaches its symbols through the old library.
     fn dropped(&mut self, pairs: &FilePairs<'a>) {
         let mut dropped: Vec<[&'a File; 3]> = Vec::new();
         for &(old, new) in pairs.both.iter().filter(|(old, _)| is_library(old)) {
@@ -368,7 +368,7 @@ impl<'a> Comparison<'a, '_> {
     }
 
     /// Adds one finding for the removed or changed symbols of a file. If no file of the new report
-    /// or of `against` breaks, it is at most a warning.
+    /// or of `against` breaks, the finding is at most a warning.
     fn symbols(
         &mut self,
         rule: &'static str,
@@ -432,7 +432,7 @@ impl<'a> Comparison<'a, '_> {
     }
 
     /// Adds findings for entries of search paths that are lost or in another order. If the file
-    /// does not have more missing libraries than before, they are at most warnings.
+    /// does not have more missing libraries than before, the findings are at most warnings.
     fn paths(&mut self, old: &File, new: &File, is_worse: bool) {
         if let Some(Swapped { first, then, library }) = search_paths::swapped(old, new) {
             let (first, then, library) = (show(&first), show(&then), show(&library));
@@ -483,8 +483,8 @@ impl<'a> Comparison<'a, '_> {
     }
 
     /// The symbols that no waiver accepts. A waiver with the key `symbol` accepts symbols of a
-    /// finding, and all other symbols stay in it. If waivers accept all symbols, they accept the
-    /// finding.
+    /// finding, and all other symbols stay in the finding. If waivers accept all symbols, they
+    /// accept the finding.
     fn not_waived<'c>(
         &mut self,
         rule: &'static str,

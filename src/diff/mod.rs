@@ -3,8 +3,8 @@
 //!
 //! - `sides` holds the reports, and `pairs` finds the new version of each file.
 //! - `names` finds lost file names, `search_paths` finds lost entries of search paths, `symbols`
-//!   compares exports, and `users` finds the files that a change breaks. `numbers` leaves version
-//!   numbers out of paths.
+//!   compares exports, and `users` finds the files that a change breaks. `numbers` replaces version
+//!   numbers in paths.
 //! - `given` applies levels and waivers to reports that were read.
 //! - `fresh` compares the findings of the audits.
 //! - `compare` makes the findings, with texts from `words`. `undecided` lists the comparisons that

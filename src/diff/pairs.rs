@@ -3,8 +3,8 @@
 //!
 //! 1. the library with the same soname; if there are several, the one at the same path or in a
 //!    directory of the same name
-//! 2. the file at the same path, or the file that a link at this path leads to; then the file at
-//!    the path of another name of the old file
+//! 2. the file at the same path, or the target of a link at this path; then the file at the path of
+//!    another name of the old file
 //! 3. a library in the same directory with the same stem of the soname, or a program of the same
 //!    name in any directory
 //! 4. the file at the same path if version numbers are ignored
@@ -27,8 +27,8 @@ use std::path::Path;
 /// A pair of libraries with common symbols must have at least this share of the old library's
 /// exports, in percent.
 const SHARED: usize = 60;
-/// Libraries with fewer exports are not paired by common symbols, because they may share these by
-/// chance.
+/// Libraries with fewer exports are not paired by common symbols, because a few common symbols may
+/// be chance.
 const ENOUGH: usize = 5;
 
 /// The property that must be equal in both files of a pair; `None` for files without it.
@@ -42,7 +42,8 @@ pub(super) struct FilePairs<'a> {
     pub(super) gone: Vec<&'a File>,
     /// New files without counterpart.
     pub(super) added: Vec<&'a File>,
-    /// Files of both sides whose counterpart could not be read, with the finding about that.
+    /// Files of both sides whose counterpart could not be read, with the finding about the unread
+    /// path.
     pub(super) unread: Vec<(&'a File, &'a ReportFinding)>,
 }
 
@@ -141,7 +142,8 @@ fn take<'a>(
     keep(right, &taken);
 }
 
-/// Pairs each remaining old file with the new file to which the old path leads, if there is one.
+/// Pairs each remaining old file with the new file that has the old path as one of its names, if
+/// there is one.
 fn by_links<'a>(
     left: &mut Vec<&'a File>,
     (new, right): (&'a Side<'_>, &mut Vec<&'a File>),

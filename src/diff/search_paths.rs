@@ -1,4 +1,4 @@
-//! The entries of search paths that a file lost, and those in another order.
+//! The entries of search paths that a file lost, and entries that are now in another order.
 
 use super::numbers::without_numbers;
 use crate::order;
@@ -29,9 +29,8 @@ pub(super) struct Swapped {
     pub(super) library: Vec<u8>,
 }
 
-/// The first needed library that is found in another entry because of the order: the entry where it
-/// was found before comes after the one where it is found now. An order without effect is not a
-/// difference.
+/// Finds the first needed library that is found through another entry because of the new order: its
+/// old entry now comes after its new one. A changed order without effect is not a difference.
 pub(super) fn swapped(old: &File, new: &File) -> Option<Swapped> {
     let plain_entries = |file: &File| -> Vec<Vec<u8>> {
         entries(file).iter().map(|entry| plain(file, entry)).collect()

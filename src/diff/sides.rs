@@ -163,7 +163,7 @@ impl<'a> Side<'a> {
     /// The audited programs and libraries. Separate debug files, cores and objects for linkers are
     /// not compared: no loader opens them, and debug files have another name after each build.
     pub(super) fn own(&self) -> impl Iterator<Item = &'a File> + use<'a> {
-        // Reports of earlier versions have no prefixes, so all of their files count.
+        // Reports of earlier versions have no prefixes, so all of their files are included.
         let report = self.report;
         let states = report.files.iter().any(|file| file.prefix.is_some());
         let own = report.files.iter().filter(move |file| !states || file.prefix.is_some());
@@ -186,9 +186,9 @@ impl<'a> Side<'a> {
         self.own().flat_map(|file| file.needed.iter().map(|need| &*need.name)).collect()
     }
 
-    /// The audited libraries that a file loads, directly or not. They are found by soname. If a
-    /// package was unpacked apart from its dependencies, the resolved paths lead to the system or
-    /// to no file.
+    /// The audited libraries that a file loads, directly or not. They are looked up by soname,
+    /// because resolved paths may be wrong. If a package was unpacked apart from its dependencies,
+    /// these paths point to system files, or do not exist.
     pub(super) fn loaded_by(&self, file: &File) -> Vec<&'a File> {
         let mut met: FastSet<&[u8]> = FastSet::default();
         let (mut out, mut open) = (Vec::new(), vec![file]);
@@ -204,13 +204,14 @@ impl<'a> Side<'a> {
         out
     }
 
-    /// The finding about an unread path of this side at a name of `file`, which is of the other side.
+    /// The finding of this side about an unread path that is a name of `file`, a file of the other
+    /// side.
     pub(super) fn lacks_file(&self, file: &File) -> Option<&'a ReportFinding> {
         let mut names = all_names(file).filter(|_| !self.unread.is_empty());
         names.find_map(|path| self.unread.lacks(&below_prefix(file, path)))
     }
 
-    /// The same for a path that differs only in version numbers.
+    /// As [`Self::lacks_file`], but the version numbers in the paths may differ.
     pub(super) fn lacks_release(&self, file: &File) -> Option<&'a ReportFinding> {
         let mut names = all_names(file).filter(|_| !self.unread.is_empty());
         names.find_map(|path| self.unread.lacks_release(&below_prefix(file, path)))
@@ -254,9 +255,9 @@ pub(super) fn all_names(file: &File) -> impl Iterator<Item = &Path> {
 }
 
 /// True for a path that debuggers look up by build id: `usr/lib/debug/.build-id/9c/ecdd51.debug`, or
-/// a link such as `usr/lib/.build-id/9c/ecdd51`. Each build has another one. The path also tells
-/// debug files of static programs, which have no PT_DYNAMIC. Directories above the prefix do not
-/// count.
+/// a link such as `usr/lib/.build-id/9c/ecdd51`. The build id differs in each build. The path also
+/// identifies debug files of static programs, which have no PT_DYNAMIC. Directories above the
+/// prefix are ignored.
 pub(super) fn is_by_build_id(file: &File, path: &Path) -> bool {
     in_prefix(file, path).components().any(|part| part.as_os_str() == ".build-id")
 }
@@ -276,7 +277,7 @@ pub(super) fn below_prefix(file: &File, path: &Path) -> Vec<u8> {
     without_hashes(in_prefix(file, path).as_os_str().as_bytes()).into_owned()
 }
 
-/// `path` below the prefix of `file`; all of it if the file has none.
+/// `path` below the prefix of `file`; the whole path if the file has no prefix.
 fn in_prefix<'p>(file: &File, path: &'p Path) -> &'p Path {
     let prefix = file.prefix.as_deref();
     prefix.and_then(|prefix| path.strip_prefix(prefix).ok()).unwrap_or(path)
@@ -294,7 +295,7 @@ pub(super) fn located(file: &File, path: &Path) -> Located {
 }
 
 /// The file that a finding about lost symbols names. This is the old file, unless the path of the
-/// new file is a further name of the old one: then it is the new file.
+/// new file is a further name of the old file. Then it is the new file.
 pub(super) fn named<'f>(old: &'f File, new: &'f File) -> &'f File {
     let path = below(new);
     let is_name = all_names(old).skip(1).any(|name| below_prefix(old, name) == path);
@@ -326,7 +327,7 @@ pub(super) fn stem(soname: &[u8]) -> &[u8] {
 
 /// True if the sonames of both libraries have hashes of wheels and the same stem. auditwheel and
 /// delocate copy a library into a wheel and add a hash of the file to its name. Only files of that
-/// wheel can need it, because each build has another name.
+/// wheel can need it, because the name differs in each build.
 pub(super) fn is_wheel(old: &File, new: &File) -> bool {
     is_same_wheel_library(soname(old), soname(new))
 }
@@ -340,8 +341,8 @@ fn is_same_wheel_library(old: &[u8], new: &[u8]) -> bool {
 }
 
 /// A file name before `.so` without hashes of wheels: `libfoo` of `libfoo-1d2c3b4a`. A library that
-/// was copied twice has two hashes. One of 43 hashes has no letters. A date has none either:
-/// `libabsl-20240722`.
+/// was copied twice has two hashes. One in 43 hashes has only digits, so eight digits are a hash
+/// unless they look like a date (`libabsl-20240722`).
 fn without_wheel_hashes(mut base: &[u8]) -> &[u8] {
     /// Length of a hash in characters.
     const HASH: usize = 8;

@@ -24,8 +24,8 @@ impl UndecidedComparison {
         Self { subject: subject.into(), why: why.into() }
     }
 
-    /// The message of the finding. `detail` is the reason without this wording, because it is part
-    /// of the fingerprint.
+    /// The message of the finding. `detail` keeps the reason without the advice, because `detail`
+    /// is part of the fingerprint.
     fn message(&self) -> String {
         match self.why.strip_suffix(" (--facts)") {
             Some(why) => format!("{why}: write the report with --facts"),
@@ -84,7 +84,7 @@ pub(super) fn questions(
             out.push(UndecidedComparison::new(side.name, "some files were not read or decided"));
         }
     }
-    // OLD and NEW may have one name.
+    // OLD and NEW may have the same name.
     let mut seen = BTreeSet::new();
     out.retain(|one| seen.insert((one.subject.clone(), one.why.clone())));
     out

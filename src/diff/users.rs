@@ -1,6 +1,6 @@
 //! The files that break when a symbol is gone or changes. Such a file refers to the symbol and
-//! loads its library, directly or not. No other library that the file loads defines the symbol. The
-//! symbols of a program are used by its plugins.
+//! loads its library, directly or not. No other library that the file loads defines the symbol. For
+//! a symbol of a program, the users are its plugins.
 
 use super::sides::{Side, is_library, name, soname};
 use super::symbols::Change;
@@ -21,7 +21,7 @@ pub(super) struct Users<'a> {
 
 impl<'a> Users<'a> {
     /// The files of the new report and of `against` that use `names`. If a report in `against`
-    /// lacks a library that its files need, the library of the old report is taken.
+    /// lacks a library that its files need, the library of the old report is used.
     pub(super) fn new(
         against: &'a [Side<'_>],
         (old, new): (&'a Side<'_>, &'a Side<'_>),
@@ -51,8 +51,8 @@ impl<'a> Users<'a> {
     }
 
     /// The files of `against` that find the symbol in `library` with the old libraries, and do not
-    /// find it with the new ones. With these, they load neither `library` nor another library that
-    /// defines the symbol.
+    /// find it with the new ones. With the new libraries, they load neither `library` nor another
+    /// library that defines the symbol.
     pub(super) fn without(&self, change: &Change, library: &[u8]) -> Vec<PathBuf> {
         let pairs = self.environments.iter().zip(&self.after);
         let all = pairs.flat_map(|(before, after)| {
@@ -102,20 +102,20 @@ struct SymbolReference {
 struct LoadedLibraries<'a> {
     names: FastSet<&'a [u8]>,
     files: FastSet<usize>,
-    /// True if a file was found for each of these names.
+    /// True if a file was found for each of `names`.
     is_whole: bool,
 }
 
 /// The files of one report, their references to some symbols, and the definitions of these symbols.
 struct Environment<'a> {
-    /// The files of the report, then those of another report. A library of the other report is
-    /// taken only if the first report lacks it.
+    /// The files of the report, then the files of another report. A library of the other report is
+    /// used only if the first report lacks it.
     files: Vec<&'a File>,
     references: FastMap<Vec<u8>, Vec<SymbolReference>>,
     definers: FastMap<Vec<u8>, Vec<usize>>,
     /// The libraries that each file with references loads.
     loaded: FastMap<usize, LoadedLibraries<'a>>,
-    /// The names of all libraries that a file needs.
+    /// The names of all libraries that any file needs.
     needed: FastSet<&'a [u8]>,
 }
 
@@ -169,7 +169,7 @@ impl<'a> Environment<'a> {
     }
 
     /// True if a program, or a library that a file needs, defines the symbol. The files of `pair`
-    /// do not count.
+    /// are ignored.
     fn is_defined_elsewhere(&self, change: &Change, pair: [&File; 2]) -> bool {
         let mut definers = self.definers.get(&change.name).into_iter().flatten();
         definers.any(|at| {
@@ -222,7 +222,7 @@ impl<'a> Environment<'a> {
     }
 
     /// True if the file of the reference loads another library that defines the symbol. A reference
-    /// with a version names its library, so other libraries do not count for it.
+    /// with a version names its library, so no other library can define the symbol for it.
     fn is_defined_beside(
         &self,
         change: &Change,

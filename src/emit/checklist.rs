@@ -49,7 +49,7 @@ fn item(cause: &Cause, findings: &[&ReportFinding], is_input: bool, out: &mut St
     }
 }
 
-/// Writes the first [`MOST`] lines, and the number of the others.
+/// Writes the first [`MOST`] lines, and the number of the other lines.
 fn lines(one: &str, many: &str, all: impl ExactSizeIterator<Item = String>, out: &mut String) {
     let hidden = all.len().saturating_sub(MOST);
     for line in all.take(MOST) {

@@ -1,7 +1,7 @@
 //! A first policy for a prefix that has findings. It accepts all findings in few entries, except
 //! findings about unread files and about waivers. It extends the policies of the report, whose
-//! waivers and levels still apply. An entry covers findings of one rule and one cause. Its reason is a
-//! placeholder that a person must replace.
+//! waivers and levels still apply. An entry covers findings of one rule and one cause. Its reason
+//! is a placeholder that a person must replace.
 
 use super::Emitted;
 use super::policy_waivers::{pattern, string};
@@ -34,8 +34,8 @@ pub fn first_policy(report: &Report, extends: &[String], day: &str) -> Emitted {
     }
     let mut seen = BTreeSet::new();
     let mut groups: BTreeMap<(&str, &str), Vec<&ReportFinding>> = BTreeMap::new();
-    // Findings about unread files get no waiver, because the files would stay unread.
-    // The entry that a finding about a waiver names is removed, not waived.
+    // Findings about unread files get no waiver, because the files would stay unread. Findings
+    // about waivers get none either, because the user should remove the reported waiver.
     for finding in report.faults().filter(|finding| !is_about_waiver(finding)) {
         groups.entry((&finding.rule, &finding.cause)).or_default().push(finding);
     }
@@ -96,8 +96,8 @@ fn entries(rule: &str, findings: &[&ReportFinding], day: &str) -> Result<Vec<Str
 }
 
 /// The glob for the names that `key` returns. `None` if a finding has no such name, or if a glob
-/// cannot hold the names: more than [`MOST_NAMES`], or several and one with a comma. The error is a
-/// name that cannot be written.
+/// cannot hold the names: there are more than [`MOST_NAMES`], or one of several has a comma. The
+/// error is a name that cannot be written.
 fn alternatives<'f>(
     findings: &[&'f ReportFinding],
     key: impl Fn(&'f ReportFinding) -> Option<&'f [u8]>,
@@ -123,8 +123,8 @@ fn common<'f>(
     findings.iter().all(|finding| key(finding) == Some(first)).then_some(first)
 }
 
-/// The glob for the files in the deepest directory that holds all of `paths`. It is `*` if all are
-/// directly in that directory, else `**`.
+/// The glob for the files in the deepest directory that holds all of `paths`. It ends with `*` if
+/// all files are directly in that directory, else with `**`.
 fn around(paths: &[&Path]) -> Result<String, Vec<u8>> {
     let mut base = paths.first().and_then(|path| path.parent()).unwrap_or(Path::new(""));
     while !paths.iter().all(|path| path.starts_with(base)) {

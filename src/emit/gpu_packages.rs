@@ -35,7 +35,7 @@ impl Package<'_> {
     }
 
     fn add(&mut self, target: &str) {
-        // Build systems take processors without settings, such as `xnack+` after a colon. The
+        // Build systems accept processors without settings, such as `xnack+` after a colon. The
         // package's own list has the settings.
         let name = target.split(':').next().unwrap_or(target);
         self.targets.insert((name.len(), name.to_owned()));

@@ -25,8 +25,8 @@ fn word(text: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The option for a file: `-lNAME` for `libNAME.a` and `libNAME.so`, else `-l:FILE`. With `-lNAME`,
-/// linkers may take `libNAME.so` from the same or an earlier directory.
+/// The option for a file: `-lNAME` for `libNAME.a` and `libNAME.so`, else `-l:FILE`. `is_shadowed`
+/// is true if linkers would use a `libNAME.so` of the same or an earlier directory for `-lNAME`.
 fn option(file: &[u8], is_shadowed: bool) -> Vec<u8> {
     let name = bare_name(file).or_else(|| shared_name(file));
     match name.filter(|_| !is_shadowed) {

@@ -1,6 +1,6 @@
-//! Collects facts: from a walk, and for the needs of a stage. `audit` runs it, and the corpus grows
-//! only through it. `read` reads files, `answer` answers needs, and `members` reads the members of
-//! archives.
+//! Collects facts: from a walk, and for the needs of a stage. `audit` runs the [`Collector`], and
+//! only the collector adds facts to the corpus. `read` reads files, `answer` answers needs, and
+//! `members` reads the members of archives.
 
 use super::answer::{
     Directory, FactAnswer, ProbedEntry, ProbedPaths, answer, as_path, read_definitions,
@@ -36,10 +36,10 @@ pub struct Collector<'t> {
     /// The stated prefix, with links resolved.
     prefix: Option<PathBuf>,
     real_dirs: FastMap<PathBuf, Option<PathBuf>>,
-    /// The last resolved directory and its real path. Names come sorted by directory, so the
-    /// directory often repeats.
+    /// The last resolved directory and its real path. Names are sorted by directory, so the next
+    /// name is often in the same directory.
     last_dir: Option<(PathBuf, Option<PathBuf>)>,
-    /// Directories and configuration files that a loader would read and the audit could not.
+    /// Directories and configuration files that a loader would read and the audit could not read.
     problems: Vec<UnreadablePath>,
 }
 
@@ -74,8 +74,8 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// A file in the stated prefix gets its real path, even if the walk found only links to it. Its
-    /// path is then the same for every part of the prefix that is audited.
+    /// Sets the stated prefix. A file in the prefix gets its real path, even if the walk found only
+    /// links to the file. So its path does not depend on which part of the prefix is audited.
     pub fn state_prefix(&mut self, prefix: Option<&Path>) {
         self.prefix = prefix.map(Path::to_path_buf);
     }
@@ -287,7 +287,7 @@ impl<'t> Collector<'t> {
         out
     }
 
-    /// Reads the device code of files; the error in words for those that cannot be read.
+    /// Reads the device code of files. The error is the reason in words, as the end of a sentence.
     pub fn device_code(
         &self,
         corpus: &Corpus,
@@ -300,7 +300,7 @@ impl<'t> Collector<'t> {
         files.iter().map(|(file, _)| *file).zip(found).collect()
     }
 
-    /// Directories and configuration files that a loader would read and the audit could not.
+    /// Directories and configuration files that a loader would read and the audit could not read.
     pub fn into_problems(self) -> Vec<UnreadablePath> {
         self.problems
     }
@@ -418,7 +418,7 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// The names of a walk in the form of `FileFacts::path`: links are resolved, except those below
+    /// The names of a walk in the form of `FileFacts::path`: links are resolved, except links below
     /// a given directory.
     pub fn placed(&mut self, given: &[GivenPath], names: &[PathBuf]) -> Vec<PathBuf> {
         let roots = self.roots(given);
@@ -454,8 +454,8 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// `dir` with links resolved. Each directory is resolved once. If it is not a link, its real
-    /// path is the real path of its parent plus its name. The function iterates instead of
+    /// `dir` with links resolved. Each directory is resolved once. If a directory is not a link,
+    /// its real path is the real path of its parent plus its name. The function iterates instead of
     /// recursing, because trees may be deep.
     fn real_dir(&mut self, dir: &Path) -> Option<PathBuf> {
         let mut todo: Vec<&Path> = Vec::new();

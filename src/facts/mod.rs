@@ -1,4 +1,4 @@
-//! Facts about files, as small owned values, and the corpus that holds them all.
+//! Facts about files, as small owned values, and the corpus with all facts of a run.
 //!
 //! The [`Corpus`] grows only in `audit`'s loop, through `collect`; every later stage borrows it
 //! immutably. A stage that lacks a fact returns a [`Need`].
@@ -33,9 +33,9 @@ use std::sync::Arc;
 /// All facts of one file.
 #[derive(Debug)]
 pub struct FileFacts {
-    /// The file's name with links resolved; of several hard links, the first in byte order. For a
-    /// link in an audited directory that leads outside of it, the link's own name, unless the target
-    /// is in the stated prefix.
+    /// The path of the file with links resolved. If the walk found several hard links, the first in
+    /// byte order. If the walk found only a link to a file outside of the audited directory, the
+    /// path of the link. But a target in the stated prefix always has its real path.
     pub path: Arc<Path>,
     /// `path`, or its target if `path` is a link. The directory of this path is `$ORIGIN` of a
     /// program.
@@ -43,8 +43,8 @@ pub struct FileFacts {
     /// The path by which the file is started: the first name that the walk found, or the path of a
     /// dependency.
     pub typed: Arc<Path>,
-    /// True if the walk found the file only through links. Then it did not list the file's own
-    /// directory.
+    /// True if the walk found the file only through links. Then the walk did not list the file's
+    /// own directory.
     pub by_link: bool,
     /// Other names that the walk found.
     pub names: Vec<FileName>,
@@ -56,9 +56,9 @@ pub struct FileFacts {
     pub provider: bool,
     /// Its content.
     pub content: Content,
-    /// Defects other than those of the format.
+    /// Defects that are not in `content`, such as a change of the file during the audit.
     pub defects: Vec<Defect>,
-    /// Set if the kernel refused to read it: the text of the error.
+    /// The text of the error, if the file could not be read.
     pub unreadable: Option<String>,
     /// The package that the file's tree belongs to, if the file is in the prefix of the package.
     /// Store items are recognised by their path instead.
@@ -147,7 +147,8 @@ pub enum Need {
     First {
         /// Paths in search order.
         paths: Vec<Vec<u8>>,
-        /// The target of the loader, which skips files for others; `None` to accept any file.
+        /// The target of the loader, which skips files for other targets. `None` to accept any
+        /// file.
         target: Option<Target>,
         /// The batch that ends with these paths. Paths of a batch that do not exist are not stored.
         batch: Option<ProbeBatch>,
@@ -162,7 +163,7 @@ pub enum Need {
     Tables(FileId),
     /// The relocations of a file.
     Relocations(FileId),
-    /// The members of an archive. A relocatable object counts as an archive with one member.
+    /// The members of an archive. A relocatable object is treated as an archive with one member.
     Members(FileId),
 }
 

@@ -34,7 +34,8 @@ impl Providers {
         self.by_name.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// Files other than `not` that define `name` for an object of `target`.
+    /// Files other than `not` that define `name`, and can be in one process with an object for
+    /// `target`. Files of an unknown target are included.
     pub fn of<'p>(
         &'p self,
         name: &[u8],
@@ -93,7 +94,8 @@ impl Providers {
     }
 }
 
-/// The `names` that a library defines. True if all definitions of the name have versions.
+/// The `names` that a library defines. The flag is true if all its definitions of the name have
+/// versions.
 pub fn defined<'t>(tables: &'t Tables, names: &RequestedNames) -> Vec<(&'t [u8], bool)> {
     let mut out: Vec<(&[u8], bool)> = Vec::new();
     let mut visit = |symbol: SymbolIndex| {

@@ -1,6 +1,6 @@
-//! Functions that libraries replace by design: runtimes of sanitizers, allocators, and libraries for
-//! LD_PRELOAD define functions of other libraries. `fix` links none of them, and `interposed-symbol`
-//! does not report them.
+//! Functions that libraries replace by design. Sanitizer runtimes, allocators, and libraries for
+//! LD_PRELOAD define functions of other libraries. `fix` does not link these libraries, and
+//! `interposed-symbol` does not report their definitions.
 
 /// Prefixes of the names of sanitizer runtimes.
 const SANITIZERS: [&[u8]; 6] =

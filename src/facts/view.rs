@@ -1,5 +1,5 @@
 //! The facts that resolution and binding read: the corpus, with or without edits. To verify a fix,
-//! the same code runs on a view with edits. A view returns a fact, or the need for it if it is
+//! the same code runs on a view with edits. A view returns a fact, or a [`Need`] if the fact is
 //! missing.
 
 use super::{Corpus, FactStore, FileFacts, Need, PathState, ProbeBatch};

@@ -1,7 +1,7 @@
 //! Links again with the archives of the fixes, in the proposed order and by the rules of each
 //! linker. A solution is made without a link order. If a name has several definitions, a linker may
-//! therefore extract other members. `prove` calls [`refusals`]: a fix is not verified if a linker
-//! extracts a member that does not link.
+//! therefore extract members that the solution does not have. `prove` calls [`refusals`]: a fix is
+//! not verified if a linker extracts a member that does not link.
 
 use super::link_order::{self, References};
 use super::linkable;
@@ -72,9 +72,10 @@ pub(super) fn refusals(
     out
 }
 
-/// The fixes that linkers reject because of an indirect library: a member of the fix needs a name
-/// that only a library defines which the object does not need directly. Each fix is given by its
-/// first member, with the reason. For objects of a merged archive, whose link is not repeated.
+/// The fixes that linkers reject because of an indirect library. Only a library that the object
+/// does not need directly defines a name for a member of such a fix. Returns the first member of
+/// each fix, with the reason. Used for objects that are linked from a merged archive, because their
+/// link is not repeated.
 pub(super) fn indirect(audit: &Audit, solution: &Solution) -> Vec<(MemberId, String)> {
     let Some(object) = audit.corpus.files[solution.file].object() else { return Vec::new() };
     let found = IndirectLibraries::new(audit, solution.file, object);
@@ -100,7 +101,7 @@ pub(super) fn indirect(audit: &Audit, solution: &Solution) -> Vec<(MemberId, Str
     parts.filter_map(|part| Some((part.first, why(&part.first)?))).collect()
 }
 
-/// The libraries of a link, and those that are only loaded with its file.
+/// The direct libraries of a link, and all libraries that are loaded with the linked file.
 struct IndirectLibraries<'a> {
     audit: &'a Audit,
     /// The libraries that define names for the link.
@@ -115,8 +116,8 @@ impl<'a> IndirectLibraries<'a> {
         Self { audit, direct, loaded: audit.libraries_of(&[file]) }
     }
 
-    /// The reason why a linker does not find `name`, in words, if only a loaded library that the
-    /// file does not need directly defines it.
+    /// The reason why a linker does not find `name`, in words. `None` unless an indirect library,
+    /// and no direct library, defines the name.
     fn reason(&self, name: &[u8]) -> Option<String> {
         if self.direct.define(name) {
             return None;
@@ -130,8 +131,8 @@ impl<'a> IndirectLibraries<'a> {
 }
 
 /// The libraries from which the link takes definitions. A shared object that refers to names of
-/// other objects, such as the program that opens it, is linked without `-z defs`: for its members
-/// too, all loaded objects count.
+/// other objects, such as the program that opens it, was linked without `-z defs`. All loaded
+/// objects may then define names for its new members.
 fn libraries<'a>(audit: &'a Audit, file: FileId, object: &Object) -> Libraries<'a> {
     let linked = audit.linked_libraries(file);
     if output_kind(object) != OutputKind::Shared {
@@ -150,7 +151,7 @@ fn libraries<'a>(audit: &'a Audit, file: FileId, object: &Object) -> Libraries<'
     if allows_undefined { audit.libraries_of(&[file]) } else { linked }
 }
 
-/// The archives of these fixes that a linker rejects, each with the reason.
+/// The archives that a linker rejects, among the archives of these fixes, each with the reason.
 fn rejected(
     audit: &Audit,
     object: &Object,
@@ -173,8 +174,8 @@ fn without_index(entry: &ArchiveEntry) -> Option<String> {
     is_refused.then(|| format!("{path} has no index, which GNU ld requires: run ranlib"))
 }
 
-/// A member that lld and mold reject even if the link does not need it, in words. GNU ld opens only
-/// the members that it needs.
+/// The reason why lld and mold reject a member even if the link does not need the member, in words.
+/// GNU ld opens only the members that it needs.
 fn with_bad_member(entry: &ArchiveEntry, target: Target) -> Option<String> {
     let kind = |target: Target| (target.machine, target.is_64, target.big);
     let defect = |member: &Member| {
@@ -244,8 +245,9 @@ impl LinkWithFixes<'_> {
         None
     }
 
-    /// The first member for which the archive's index lacks the symbol for which it is taken, in
-    /// words. GNU ld finds members by the index alone, and lld and mold do not read it.
+    /// The first member that the link takes for a symbol that the archive's index lacks, with the
+    /// reason in words. GNU ld finds members by the index alone; lld and mold do not read the
+    /// index.
     fn unlisted(&self, coverage: &Coverage) -> Option<(Which, String)> {
         let library = &self.audit.library;
         let mut indexes = self.indexes.borrow_mut();
@@ -256,7 +258,7 @@ impl LinkWithFixes<'_> {
             let index = indexes.entry(archive).or_insert_with(read).as_ref();
             let offset = library.member(needed.member).offset;
             let has = |name: &[u8]| index.is_some_and(|index| index.has(name, offset));
-            // The index has a default version under NAME.
+            // The index has the default version of a symbol under `NAME`.
             if has(symbol) || has(without_version(symbol)) {
                 return None;
             }
@@ -266,8 +268,8 @@ impl LinkWithFixes<'_> {
         })
     }
 
-    /// True if the member has a strong reference to `name`. A linker accepts a weak one, even if a
-    /// library has a strong reference to the same name.
+    /// True if the member has a strong reference to `name`. A linker accepts a weak reference, even
+    /// if a library has a strong reference to the same name.
     fn refers_strongly(&self, member: MemberId, name: &[u8]) -> bool {
         let library = &self.audit.library;
         library.find(name).is_some_and(|id| {
@@ -277,8 +279,8 @@ impl LinkWithFixes<'_> {
     }
 
     /// The first reason why the selection of one linker fails. The function adds the selected
-    /// members to `clean` if they link. A part of a clean set may fail: another member of the set
-    /// may hide a symbol, or have the section that a name needs.
+    /// members to `clean` if they link. A subset of a clean set may still fail. A member outside of
+    /// the subset may hide a symbol, or have the section that a name needs.
     fn of_linker(
         &self,
         parts: &[&SymbolClosure],

@@ -1,5 +1,5 @@
-//! The sets of a variable or target that take an archive: those of a branch that fits the archives,
-//! or the one that always applies. `place` calls this module.
+//! Selects the sets of a variable or target that an archive joins: an unconditional set, or the
+//! sets of a branch that fits the archives. `place` calls this module.
 
 use super::targets::Neighbours;
 use crate::audit::Audit;
@@ -19,13 +19,13 @@ pub(super) fn reaches(list: &DepsList, from: usize, to: usize) -> bool {
 }
 
 /// The sets of the variable or target `name` that the archive `word` joins:
-/// - the unconditional set with the most candidates, if later sets do not replace its values; a
-///   link finds the archive there. Sets that can write the name are preferred
-/// - else the branch with the largest share of archives whose members the merged archive contains,
-///   and all branches that the archives do not distinguish from it
+/// - the unconditional set with the most candidates, if later sets do not replace its values and a
+///   link finds the archive in this set. Sets that can write the name are preferred
+/// - else the branch with the largest share of archives that are parts of the merged archive, and
+///   all branches that the archives do not distinguish from it
 ///
 /// Without a merged archive, the share of candidates decides. A set from which a later command
-/// removes the archive (`is_kept` is false) counts only if there is no other.
+/// removes the archive (`is_kept` is false) is used only if there is no other.
 pub(super) fn parts_of(
     audit: &Audit,
     list: &DepsList,
@@ -55,7 +55,8 @@ pub(super) fn parts_of(
     let least = with(&neighbours.referrers).into_iter().max().unwrap_or(i64::MIN);
     let most = with(&neighbours.needed).into_iter().min().map_or(i64::MAX, |most| least.max(most));
     let fitting = lasting().filter(|(_, set)| (least..=most).contains(&set.rank));
-    // Names in the values of a loop are mentioned, but a loop may add its values several times.
+    // Entries rank before mentions. The items of a loop are only mentions, because the loop may add
+    // its values several times.
     let rank = |at: usize, set: &Set| {
         (list.spelled(at, word).is_some(), candidates(set).len(), set.known(), Reverse(at))
     };
@@ -99,8 +100,8 @@ pub(super) fn parts_of(
     out
 }
 
-/// True if all candidate archives of the set are items of a loop around it. A new name joins these
-/// items: the set would add it once for each of them.
+/// True if all candidate archives of the set are items of a loop around it. A new name belongs in
+/// these items. In the set itself, the loop would add the name once for each item.
 pub(super) fn is_loop_body(list: &DepsList, set: &Set) -> bool {
     let is_loop = |other: &Set| other.is_known_loop_of(set);
     let has_candidate = set.entries.iter().any(|entry| entry.is_known);

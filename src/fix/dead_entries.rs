@@ -2,8 +2,8 @@
 //! loaded without them. If a library may appear in the directory later, the fix is only a
 //! suggestion.
 //!
-//! The loader may find libraries in a build directory that the prefix has too. Then the entry is
-//! dropped or replaced so that the loader takes the files of the prefix.
+//! The prefix may have the libraries that the loader finds in a build directory. Then the entry is
+//! dropped or replaced, so that the loader takes the files of the prefix.
 
 use super::patch::{Patch, Step, Verified};
 use super::search_path;
@@ -39,7 +39,8 @@ pub(super) fn attach(work: &mut Work<'_>, findings: &mut Findings, verified: Ver
 
 fn cure((audit, tree): (&Audit, &dyn Tree), place: usize, finding: &Finding) -> Option<Cure> {
     let (file, entry) = entry(audit, finding)?;
-    // `Patch` drops what is between two colons. In musl's list, an entry may end at a line break.
+    // `Patch` drops the text between two colons, but in musl's list an entry may also end at a line
+    // break.
     let mut list = audit.corpus.files[file].object()?.search_path()?.split(|byte| *byte == b':');
     if !list.any(|text| text == entry) {
         return None;
@@ -61,13 +62,14 @@ fn cure((audit, tree): (&Audit, &dyn Tree), place: usize, finding: &Finding) -> 
 
 /// The files of the prefix that have the names of the libraries in a build directory.
 struct Installed {
-    /// These files, keyed by those in the build directory.
+    /// The files of the prefix, keyed by the files in the build directory.
     superseded: BTreeMap<FileId, FileId>,
     /// The entries that find these files.
     entry: Vec<u8>,
 }
 
-/// `None` if the loader finds no library through the entry, or if the prefix lacks one of them.
+/// Finds the files of the prefix that replace the libraries in a build directory. `None` if the
+/// loader finds no library through the entry, or if the prefix lacks one of these libraries.
 fn installed(
     (audit, tree): (&Audit, &dyn Tree),
     finding: &Finding,
@@ -95,8 +97,8 @@ fn installed(
     (!entries.is_empty()).then(|| Installed { superseded, entry: entries.join(&b':') })
 }
 
-/// The audited file with this name in the prefix of a finding, and the directory of the name. Of
-/// several files, that with the shortest path.
+/// The audited file with this name in the prefix of a finding, and the directory of the name. If
+/// there are several files, the one with the shortest path.
 fn in_prefix<'a>(audit: &'a Audit, finding: &Finding, name: &[u8]) -> Option<(FileId, &'a Path)> {
     let prefix = finding.file.prefix.as_deref()?;
     let audited = audit.corpus.files.entries().filter(|(_, facts)| facts.audited);
@@ -111,7 +113,8 @@ fn in_prefix<'a>(audit: &'a Audit, finding: &Finding, name: &[u8]) -> Option<(Fi
     Some((file, path.parent()?))
 }
 
-/// True if a process that loads the file may open plugins, which the build directory may have.
+/// True if a process that loads the file may open plugins. The plugins may be in the build
+/// directory.
 fn opens_plugins(audit: &Audit, file: FileId) -> bool {
     let opens =
         |file: FileId| audit.corpus.files[file].object().is_some_and(|object| object.opens_plugins);
@@ -129,7 +132,7 @@ fn entry<'f>(audit: &Audit, finding: &'f Finding) -> Option<(FileId, &'f [u8])> 
     Some((audit.corpus.file_at(&finding.full_path())?, entry))
 }
 
-/// The reason why a library may be found through an entry later; `None` if there is no such reason.
+/// The reason why a library may be found through an entry later; `None` if there is no reason.
 fn doubt(audit: &Audit, finding: &Finding, file: FileId, text: &[u8]) -> Option<&'static str> {
     let mut entries = audit.search_entries.get(&file)?.entries.iter();
     let entry = entries.find(|entry| entry.text == text)?;
@@ -138,7 +141,7 @@ fn doubt(audit: &Audit, finding: &Finding, file: FileId, text: &[u8]) -> Option<
         EntryState::Ignored => return Some(MAY_OPEN_OTHERS),
         EntryState::Directory | EntryState::Unknown => return Some(MAY_OPEN),
     }
-    // No other package installs libraries into the prefix itself, or into a build or user directory
+    // Other packages do not install libraries into this prefix, or into a build or user directory
     // (`unsafe-search-entry`).
     let prefix = audit.prefixes.locate(&audit.corpus.files[file].path).prefix;
     let is_own = prefix.is_some_and(|prefix| entry.directory.starts_with(prefix));

@@ -23,7 +23,8 @@ struct MissingPath {
     files: Vec<PathBuf>,
 }
 
-/// Attaches suggestions to those findings about missing files and components that have no fix.
+/// Attaches suggestions to findings about missing files and components, if the findings have no
+/// fix.
 pub(super) fn attach(plan: &Plan, tree: &dyn Tree, findings: &mut Findings) {
     let mut wanted = Vec::new();
     for (place, finding) in findings.iter_mut().enumerate().filter(|(_, f)| f.fix.is_empty()) {
@@ -64,7 +65,8 @@ fn unknown(why: &str) -> Proof {
     Proof::Unknown(why.into())
 }
 
-/// The component that was not built or that a policy requires, by a finding.
+/// The component that was not built, or that a policy requires, according to the finding. `None`
+/// for findings of other rules.
 fn component(finding: &Finding) -> Option<Vec<u8>> {
     let detail = finding.detail.as_deref()?;
     match finding.rule.as_str() {
@@ -100,7 +102,8 @@ fn files(tree: &dyn Tree, finding: &Finding) -> Vec<PathBuf> {
                         .map(|end| lib.join(path(&[b"lib", name, end].concat())))
                         .into(),
                 },
-                // A missing directory (`-L`, `-I`) gets no fix: it appears together with its files.
+                // A missing directory (`-L`, `-I`) gets no fix, because installing its files
+                // creates it.
                 None if detail.starts_with(b"-") => Vec::new(),
                 None => vec![path(detail)],
             }

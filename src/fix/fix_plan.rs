@@ -138,9 +138,10 @@ impl ElfPatch {
 
     /// The calls of patchelf for the changes, each with its options and their values. The changes
     /// need separate calls: patchelf 0.14 writes a wrong search path if the same call adds a need.
-    /// patchelf puts a new need before the others, so needs are added in reverse order.
-    /// `--set-rpath` overwrites the old text, in patchelf 0.14 even if a symbol's name shares it.
-    /// `--remove-rpath` leaves the text, and then nothing is left to overwrite.
+    /// patchelf puts a new need before all other needs, so needs are added in reverse order.
+    /// `--set-rpath` overwrites the old text. patchelf 0.14 does so even if a symbol's name shares
+    /// the text. `--remove-rpath` keeps the text, and a later `--set-rpath` then has no old text to
+    /// overwrite.
     pub fn calls(&self) -> Vec<(&'static str, Vec<&[u8]>)> {
         let path = Some(self.path.as_slice()).filter(|_| self.change != PathChange::Remove);
         let path = self.change.options().map(|options| (options, path.into_iter().collect()));

@@ -1,7 +1,8 @@
 //! Definitions that a link may discard: linkers keep one copy of a COMDAT group, and another copy
 //! may lack a name that the link needs. Copies with different names are rare: most groups define
-//! only their signature. Only the other groups are compared. A local symbol exists in its own copy
-//! only: lld and GNU ld reject a reference from outside of a discarded copy.
+//! only their signature. Only groups that define other names are compared. A local symbol belongs
+//! to one copy. If a linker discards that copy, lld and GNU ld reject references to the symbol from
+//! outside of the group.
 
 use crate::audit::{Audit, link_references};
 use crate::format::archive::{LinkFacts, RelocationFilter, SymbolKind};
@@ -63,8 +64,8 @@ pub(super) fn discardable<'f>(
     found
 }
 
-/// A reference from outside of a group to a local symbol of the group, of which the link has
-/// another copy.
+/// A reference from outside of a group to a local symbol of the group. The link has another copy of
+/// the group.
 pub(super) struct Entering<'f> {
     pub(super) member: MemberId,
     signature: &'f [u8],
@@ -72,8 +73,9 @@ pub(super) struct Entering<'f> {
     other: Option<MemberId>,
 }
 
-/// The references to local symbols of groups that the link may discard. A section with a group of
-/// its own may be discarded together with that group. `is_inside` is as in [`discardable`].
+/// The references to local symbols of groups that the link may discard. A reference from another
+/// group is left out if each other copy comes with that group too: a linker then discards both
+/// groups together. `is_inside` is as in [`discardable`].
 pub(super) fn entering<'f>(
     facts: &'f FastMap<MemberId, LinkFacts>,
     is_inside: &dyn Fn(&[u8]) -> bool,
@@ -172,7 +174,7 @@ fn refers(facts: &LinkFacts, found: &Discardable<'_>) -> bool {
 }
 
 impl Discardable<'_> {
-    /// The reason why the member does not link, in words. `name` makes the name of a member.
+    /// The reason why the member does not link, in words. `name` returns a member's shown name.
     pub(super) fn reason(&self, name: impl Fn(MemberId) -> String) -> String {
         let (member, symbol) = (name(self.member), show(self.name));
         let other = self.other.map_or_else(|| "the file".to_owned(), name);
@@ -185,7 +187,7 @@ impl Discardable<'_> {
 }
 
 impl Entering<'_> {
-    /// The reason why the member does not link, in words. `name` makes the name of a member.
+    /// The reason why the member does not link, in words. `name` returns a member's shown name.
     pub(super) fn reason(&self, name: impl Fn(MemberId) -> String) -> String {
         let (member, group) = (name(self.member), show(self.signature));
         let other = self.other.map_or_else(|| "the file".to_owned(), name);

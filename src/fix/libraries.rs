@@ -85,7 +85,7 @@ pub(super) fn attach(
     libraries
 }
 
-/// Selects few libraries that define the symbols that are not solved.
+/// Selects few libraries that define the symbols for which `is_solved` is false.
 fn candidates(audit: &Audit, file: FileId, is_solved: &dyn Fn(&[u8]) -> bool) -> Choice {
     let mut definers = Definers::new();
     let of_file = audit.diagnosis.undefined.iter().filter(|undefined| undefined.file == file);
@@ -104,7 +104,7 @@ fn candidates(audit: &Audit, file: FileId, is_solved: &dyn Fn(&[u8]) -> bool) ->
 struct Verified {
     after: BTreeSet<LoadError>,
     new: BTreeSet<LoadError>,
-    /// One of the libraries that needs symbols of a host program, if the file does not.
+    /// A library that needs symbols of a host program, if the file itself needs none.
     plugin: Option<FileId>,
 }
 
@@ -133,9 +133,9 @@ fn verify(
     Some(Verified { after, new, plugin })
 }
 
-/// The names that the file exports once it is linked with the archives of its verified fixes: they
-/// are defined for the added libraries too, because these are loaded with the file. Nothing is known
-/// of a file with a version script, which may hide names.
+/// The names that the file exports once it is linked with the archives of its verified fixes. The
+/// added libraries can use these definitions, because they are loaded with the file. Empty for a
+/// file with a version script, which may hide names.
 fn exports(audit: &Audit, solution: &Solution, proofs: &Proofs) -> FastSet<NameId> {
     let library = &audit.library;
     let object = audit.corpus.files[solution.file].object();

@@ -34,7 +34,8 @@ pub(super) fn members(
         .collect();
     let of_linked = of_linked(audit, linked, &thread_local);
     let all = of_linked.thread_local.iter().chain(thread_local.values().flatten());
-    // By the index of a name: true for a thread-local one. Members use hundreds of thousands.
+    // By the index of a name: true for a thread-local name. This is a vector, because members use
+    // hundreds of thousands of names.
     let mut is_thread_local = Vec::new();
     for name in all {
         is_thread_local.resize(library.names(), false);
@@ -93,7 +94,7 @@ fn is_thread_local(kind: u8) -> bool {
     elf::SymbolType(kind) == elf::STT_TLS
 }
 
-/// The thread-local names of the object and the libraries, and those names of `members` that these
+/// The thread-local names of the object and the libraries, and the names of `members` that these
 /// files use as ordinary symbols. `members` has the thread-local names of each member.
 fn of_linked(
     audit: &Audit,

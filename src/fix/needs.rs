@@ -1,6 +1,6 @@
-//! Adds needs (DT_NEEDED) for shared libraries that objects use without needing them, as patchelf
-//! does. `libraries` finds the libraries that define undefined symbols, and findings of
-//! `indirect-library` name the others. A need is verified without linking the file again.
+//! Adds missing needs (DT_NEEDED) for shared libraries that objects use, as patchelf does.
+//! `libraries` finds the libraries that define undefined symbols, and findings of
+//! `indirect-library` name the other libraries. A need is verified without linking the file again.
 
 use super::patch::{Patch, Patcher, Step, Verified};
 use super::search_path::entry;

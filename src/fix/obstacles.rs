@@ -19,8 +19,8 @@ pub(super) struct Obstacles {
 }
 
 impl Obstacles {
-    /// The reason why patchelf cannot make a change of `file`; `None` if it can. `grows` tells if the
-    /// change needs more room than the file has.
+    /// The reason why patchelf cannot make a change of `file`; `None` if it can. `grows` is true if
+    /// the change needs more room than the file has.
     pub(super) fn of(
         &mut self,
         (audit, tree): (&Audit, &dyn Tree),

@@ -40,9 +40,9 @@ pub(super) struct Patch {
     pub(super) entries: BTreeMap<Vec<u8>, Vec<u8>>,
     /// Entries that are dropped from its search path.
     pub(super) dropped: BTreeSet<Vec<u8>>,
-    /// New entries at the places of old ones, keyed by the old ones.
+    /// New entries that replace old entries, keyed by the old entries.
     pub(super) replaced: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// Files that other files replace, keyed by the replaced ones.
+    /// For each file that another file replaces, the new file.
     pub(super) superseded: BTreeMap<FileId, FileId>,
     /// Names of needs that are added.
     pub(super) needs: BTreeSet<Vec<u8>>,
@@ -75,7 +75,7 @@ pub(super) struct Step {
 /// The verified changes, keyed by file.
 pub(super) type Verified = BTreeMap<FileId, Patch>;
 
-/// Verifies steps, each in addition to those verified before.
+/// Verifies steps, each in addition to the steps that were verified before.
 pub(super) struct Patcher<'a> {
     pub(super) audit: &'a mut Audit,
     plan: &'a Plan,
@@ -136,8 +136,8 @@ impl Patch {
         !new.is_empty() && old_path(audit, file).is_some_and(|old| old != new)
     }
 
-    /// True if patchelf appends tables to the file. It writes a search path that is not longer in
-    /// the place of the old one, and removes entries in their place.
+    /// True if patchelf appends tables to the file. patchelf overwrites the old search path if the
+    /// new one is not longer, and removes tags in place.
     pub(super) fn grows(&self, audit: &Audit, file: FileId, facts: Patchable) -> bool {
         let fits = || {
             let old = old_path(audit, file).unwrap_or_default();
@@ -315,15 +315,15 @@ fn opener(audit: &Audit, files: &Verified) -> Option<FileId> {
     out
 }
 
-/// Files of which it is known whether they run functions when they are loaded or unloaded.
+/// For each checked file, true if the file runs functions when it is loaded or unloaded.
 #[derive(Default)]
 struct Constructors {
     files: FastMap<FileId, bool>,
 }
 
 impl Constructors {
-    /// A file whose constructors ran before those of a file with dropped needs, and would not do so
-    /// after the changes.
+    /// A file whose constructors run before the constructors of a file with dropped needs. With the
+    /// changes, they would not run first any more.
     fn late(&mut self, audit: &Audit, tree: &dyn Tree, files: &Verified) -> Option<FileId> {
         let mut out = None;
         for_each_drop(audit, files, |closure, module, dropped| {

@@ -1,6 +1,6 @@
-//! Fixes for the findings of a run: undefined symbols of libraries are looked up in the candidate
-//! archives, and fixes are verified and attached to the findings. `cli::run` calls this module
-//! between rules and triage.
+//! Fixes for the findings of a run. This module looks up undefined symbols of libraries in the
+//! candidate archives, verifies fixes and attaches them to the findings. `cli::run` calls this
+//! module between rules and triage.
 
 use super::dead_entries;
 use super::files;
@@ -63,7 +63,7 @@ pub struct MissingSymbol {
     pub symbol: Vec<u8>,
     /// The archive that defines it; `None` if no candidate does.
     pub provider: Option<Arc<Path>>,
-    /// Members of the merged archive that refer to it, with their origin, in words.
+    /// Members of the merged archive that refer to the symbol, with their origin, in words.
     pub by: Vec<String>,
 }
 

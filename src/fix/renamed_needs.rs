@@ -1,5 +1,5 @@
-//! Missing libraries that the prefix has under another name: a need that is a path into a build
-//! directory, or a library without the link for its soname. `patch` verifies that the new name is
+//! Missing libraries that the prefix has under another name. The need is a path into a build
+//! directory, or the library lacks the link for its soname. `patch` verifies that the new name is
 //! found.
 
 use super::patch::{Patch, Step, Verified};
@@ -46,7 +46,7 @@ fn cure(work: &Work<'_>, place: usize, finding: &Finding) -> Option<Cure> {
     Some(Cure { place, intent: FixKind::RenameNeed, entry: Some(new.to_vec()), step, doubt: None })
 }
 
-/// True if a candidate is the needed library: its file name is the last part of a needed path, or
+/// True if a candidate is the needed library. Its file name is the last part of a needed path, or
 /// its soname is the needed name.
 fn is_it(audit: &Audit, candidate: &Path, library: &[u8]) -> bool {
     let has_name = last_part(candidate.as_os_str().as_bytes()) == last_part(library);

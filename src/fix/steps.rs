@@ -27,7 +27,7 @@ pub(super) struct Cure {
 }
 
 /// Verifies the steps in addition to `verified`, attaches the fixes to their findings, and returns
-/// all verified changes except those with a `doubt`. `said` describes the verification.
+/// all verified changes except the changes with a `doubt`. `said` describes the verification.
 pub(super) fn attach(
     work: &mut Work<'_>,
     findings: &mut Findings,

@@ -1,6 +1,6 @@
-//! The variables and targets of a list that may take an archive: those of the file that needs it,
-//! at a place in the link where a linker that reads each archive once finds it. `place` calls this
-//! module.
+//! The variables and targets of a list that an archive may join. They belong to the file that needs
+//! the archive. Their position in the link must be one where a linker that reads each archive once
+//! finds the archive. `place` calls this module.
 
 use super::link_order::{self, References};
 use crate::audit::Audit;
@@ -31,7 +31,7 @@ const MOST_LINKS: usize = 100;
 /// Maximum number of commands, and of their variables, that are searched for links.
 const MOST_USES: usize = 1000;
 const MOST_USED: usize = 100_000;
-/// Maximum number of steps in which one name, and all names, are followed through a file.
+/// Maximum number of steps to follow one name through a file, and to follow all names.
 const MOST_STEPS: usize = 300_000;
 const MOST_STEPS_OF_ALL: usize = 10_000_000;
 
@@ -72,7 +72,7 @@ impl Steps {
 /// For each variable or target that refers to others, the variables of which it consists.
 struct Lines {
     all: Vec<Vec<Vec<u8>>>,
-    /// The lines that have a name, each with the last place of the name.
+    /// For each name, the lines that have it, each with the last position of the name in the line.
     places: FastMap<Vec<u8>, Vec<(usize, usize)>>,
 }
 
@@ -100,8 +100,8 @@ impl Lines {
         self.places(name).iter().filter_map(|(line, _)| self.all.get(*line).map(Vec::as_slice))
     }
 
-    /// True if `a` precedes `b` in the first line that has both, if one has. An error if that takes
-    /// more than `left` steps.
+    /// True if `a` precedes `b` in the first line that has both; `None` if no line has both. An
+    /// error if the search takes more than `left` steps.
     fn precedes(&self, a: &[u8], b: &[u8], left: &Steps) -> Result<Option<bool>, TooMany> {
         let (a, b) = (self.places(a), self.places(b));
         left.take(a.len() + b.len() + 1)?;
@@ -117,7 +117,7 @@ impl Lines {
     }
 }
 
-/// Words, and whether an expression matches them.
+/// For each word, true if the expression matches it.
 type Matches = FastMap<Vec<u8>, bool>;
 
 impl LinkNeeds {
@@ -167,9 +167,10 @@ impl LinkNeeds {
         self.references.get(&from).is_some_and(|references| references.contains(&to))
     }
 
-    /// The names of listed archives that refer to `archive`, and of those that it refers to, also
-    /// through added archives. Names in both are in neither. `is_placed` tells if the link gets the
-    /// name of an added archive already: a name that only other links list has no place in this one.
+    /// The names of listed archives that refer to `archive`, and of listed archives to which it
+    /// refers, directly or through added archives. A name in both sets is removed from both.
+    /// `is_placed` is true if the link gets the name of an added archive already. A name that only
+    /// other links list has no position in this link.
     pub(super) fn neighbours(
         &self,
         archive: ArchiveId,
@@ -217,8 +218,8 @@ impl LinkNeeds {
         })
     }
 
-    /// For each command that is not read, the variables of which its arguments consist: it may link
-    /// all of them.
+    /// For each command that is not read, the variables of which its arguments consist. The command
+    /// may link all of them.
     fn used(&self, whole: &DepsList) -> &[BTreeSet<Vec<u8>>] {
         self.used.get_or_init(|| {
             let (mut out, mut left) = (Vec::new(), MOST_USED);
@@ -232,8 +233,8 @@ impl LinkNeeds {
         })
     }
 
-    /// The variables and targets of each link that may get the archives of `group`. Empty if the
-    /// list does not tell: no command of it uses `group`.
+    /// The variables and targets of each link that may get the archives of `group`. Empty if no
+    /// command of the list uses `group`.
     pub(super) fn links<'l>(
         &'l self,
         whole: &'l DepsList,
@@ -252,7 +253,7 @@ impl LinkNeeds {
         links.arrange_by_key(|link| Reverse(link.len()));
         let mut out: Vec<BTreeSet<&[u8]>> = Vec::new();
         for link in links {
-            // A part of a link is not a link.
+            // A link that is contained in a larger link is left out.
             if !out.iter().any(|whole| link.is_subset(whole)) {
                 out.push(link);
             }
@@ -277,7 +278,7 @@ impl LinkNeeds {
         if let Some(is_match) = known.get(word) {
             return Some(*is_match);
         }
-        // After a search that takes too long, others of the expression are not tried.
+        // If one match takes too long, the expression is not tried on other words.
         let Some(is_match) = cmake::matches(expression, word) else {
             *matches = None;
             return None;
@@ -286,7 +287,7 @@ impl LinkNeeds {
         Some(is_match)
     }
 
-    /// True if an archive of `from` refers to one of `to`.
+    /// True if an archive of `from` refers to an archive of `to`.
     fn any_refers(&self, from: &BTreeSet<&[u8]>, to: &BTreeSet<&[u8]>) -> bool {
         let archives = |names: &BTreeSet<&[u8]>| -> Vec<ArchiveId> {
             names.iter().filter_map(|name| self.listed.get(*name)).copied().collect()
@@ -296,16 +297,17 @@ impl LinkNeeds {
     }
 }
 
-/// The listed archives that a new archive follows, and those that it precedes.
+/// The listed archives that a new archive must follow, and the listed archives that it must
+/// precede.
 #[derive(Default)]
 pub(super) struct Neighbours<'n> {
     pub(super) referrers: BTreeSet<&'n [u8]>,
     pub(super) needed: BTreeSet<&'n [u8]>,
 }
 
-/// The names of the variables and targets that make the file at `path`: those with its name or
-/// soname, and the variables that they refer to. Empty if none has that name. `is_target` limits
-/// the search to targets.
+/// The names of the variables and targets that make the file at `path`. These have its name or
+/// soname, or are variables to which the others refer. Empty if no variable or target has that
+/// name. `is_target` limits the search to targets.
 pub(super) fn of_file<'l>(
     list: &'l DepsList,
     (path, soname): (&Path, Option<&[u8]>),
@@ -341,7 +343,7 @@ fn stems(file: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// The variables and interface libraries of which a variable or target consists, in the order of its
-/// values. A name comes again for values after another variable.
+/// values. A name appears again if more of its values follow another variable.
 fn sequence<'l>(list: &'l DepsList, name: &'l [u8], in_file: &mut usize) -> Vec<&'l [u8]> {
     fn visit<'l>(
         list: &'l DepsList,
@@ -380,10 +382,11 @@ fn sequence<'l>(list: &'l DepsList, name: &'l [u8], in_file: &mut usize) -> Vec<
     out
 }
 
-/// The groups in `among` in which a linker that reads each archive once finds a new archive: none
-/// comes before a referrer of the archive or after one that it needs. If there are none: the groups
-/// with a referrer, or else all of `among`. `whole` is the list with all sets, which may refer to
-/// those in `among`. False if that takes more than `MOST_COMPARED` steps: then all of `among`.
+/// The groups in `among` in which a linker that reads each archive once finds a new archive. Such a
+/// group does not come before a referrer of the archive, or after an archive that it needs. If
+/// there are none, the result has the groups with a referrer, or else all of `among`. `whole` is
+/// the list with all sets, which may refer to the groups in `among`. The flag is false if the
+/// comparison takes more than `MOST_COMPARED` steps; the result then has all of `among`.
 pub(super) fn in_link_order<'l>(
     (whole, list): (&DepsList, &'l DepsList),
     among: &BTreeSet<&'l [u8]>,

@@ -57,8 +57,9 @@ struct NamedLookups<'t> {
 }
 
 impl NamedLookups<'_> {
-    /// True if a file that is loaded together with `file` uses dlsym, and has among its strings the
-    /// name of a symbol that the unused library exports. Names of its own symbols do not count.
+    /// True if a file that is loaded together with `file` may look up a symbol of the unused
+    /// library. It uses dlsym, and one of its strings is the name of a symbol that the library
+    /// exports. Names that the file itself defines or refers to are ignored.
     fn may_find(&mut self, audit: &Audit, finding: &Finding, file: FileId) -> bool {
         let Some((unused, library)) = unused_library(audit, finding) else { return false };
         let Some((closure, _)) = site(audit, file) else { return false };
@@ -76,7 +77,7 @@ impl NamedLookups<'_> {
             let mut named = exports
                 .filter(|name| strings.contains(*name) && !object.satisfies_link(name))
                 .peekable();
-            // Most files have the name of no export. Then the references need no set.
+            // Most files contain no name of an export. The set of references is not built for them.
             named.peek().is_some() && {
                 let referred: FastSet<&[u8]> = names.collect();
                 named.any(|name| !referred.contains(name))

@@ -1,5 +1,6 @@
-//! Weak references that no file satisfies, to names that a needed library lacks. With `-z defs`, GNU
-//! ld merges both references and reports the name as undefined in the member; lld and mold do not.
+//! Weak references that no file satisfies, to names that a needed library also leaves undefined.
+//! With `-z defs`, GNU ld merges both references and reports the name as undefined in the member;
+//! lld and mold do not.
 
 use super::hidden::is_linker_defined;
 use crate::audit::{Audit, Libraries};

@@ -12,7 +12,7 @@ use std::ops::Range;
 pub struct SyntaxError {
     /// The line, from 1.
     pub line: u32,
-    /// The reason, as the end of a sentence.
+    /// The reason, in lower case and without a full stop.
     pub reason: &'static str,
 }
 
@@ -87,7 +87,7 @@ impl Lexer<'_> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// The line of the offset `at`, which must not be less than in the previous call.
+    /// The line of the offset `at`. Offsets must not decrease from call to call.
     fn line(&mut self, at: usize) -> u32 {
         let part = self.text.get(self.counted..at).unwrap_or_default();
         let ends = memchr::memchr_iter(b'\n', part).count();

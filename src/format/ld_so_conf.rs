@@ -10,8 +10,8 @@ pub enum Line<'a> {
     Include(Vec<&'a [u8]>),
 }
 
-/// Reads one line. `None` for an empty line, a comment, a line of slashes, and a `hwcap` line,
-/// which newer releases of ldconfig ignore.
+/// Reads one line. `None` for an empty line, a comment, a line with only slashes, and a `hwcap`
+/// line, which newer releases of ldconfig ignore.
 pub fn read(line: &[u8]) -> Option<Line<'_>> {
     // ldconfig reads the line as a C string, which ends at a NUL. A comment may begin anywhere.
     let line = line.split(|byte| matches!(byte, b'#' | 0)).next().unwrap_or_default();

@@ -30,8 +30,8 @@ pub struct Reading {
     pub lean: bool,
     /// True to read the symbol index of each archive whose members are read.
     pub index: bool,
-    /// True to keep all names that archive members define, even of members without references.
-    /// These names are compared with the index of the archive and with the symbols of a library.
+    /// True to keep all names that archive members define, even names without a reference. These
+    /// names are compared with the index of the archive and with the symbols of a library.
     pub names: bool,
     /// True to read the relocations of each object together with the object.
     pub relocations: bool,
@@ -119,8 +119,8 @@ pub struct Defect {
     pub offset: u64,
     /// The defect, as the end of a sentence.
     pub what: &'static str,
-    /// The file offset at which the table should end. `None` unless the only defect is that the
-    /// file ends earlier.
+    /// The file offset at which the table should end, if the file ends earlier. `None` for all
+    /// other defects.
     pub end: Option<u64>,
     /// True if `offset` is an address in memory that maps to no offset in the file.
     pub is_address: bool,

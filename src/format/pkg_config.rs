@@ -243,9 +243,10 @@ impl Reader {
         flags(words).into_iter().map(|kind| Flag { kind, line }).collect()
     }
 
-    /// `value` with each `${NAME}` replaced by the present value of the variable, or removed if no
-    /// earlier line sets the variable. A result that exceeds [`MOST_VALUE`], or with the earlier
-    /// ones [`MOST_VALUES`], becomes empty, and a defect is reported.
+    /// `value` with each `${NAME}` replaced by the current value of the variable, or removed if no
+    /// earlier line sets the variable. If the result is longer than [`MOST_VALUE`], or if all
+    /// results together are longer than [`MOST_VALUES`], a defect is reported and the result is
+    /// empty.
     fn expand(&mut self, value: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(value.len());
         let mut rest = value;

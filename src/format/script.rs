@@ -1,7 +1,7 @@
-//! Linker scripts that are installed as a library or archive, such as `libc.so`: the files that
-//! they name, and the symbols that they request or define. The commands are INPUT, GROUP,
-//! AS_NEEDED, INCLUDE, SEARCH_DIR, EXTERN, ENTRY, PROVIDE, VERSION and assignments (`ld/ldgram.y`).
-//! All other commands are skipped.
+//! Linker scripts that are installed as a library or archive, such as `libc.so`. The parser finds
+//! the files that they name, and the symbols that they request or define. The supported commands
+//! are INPUT, GROUP, AS_NEEDED, INCLUDE, SEARCH_DIR, EXTERN, ENTRY, PROVIDE, VERSION and
+//! assignments (`ld/ldgram.y`). All other commands are skipped.
 
 use crate::format::elf::Target;
 use object::elf;
@@ -22,8 +22,8 @@ pub enum ScriptInput {
     Named(ScriptName),
     /// A name in AS_NEEDED in a list, like a library after `--as-needed`.
     AsNeeded(ScriptName),
-    /// A comma in a list. Only GNU ld accepts it. If no white space precedes the comma, it is part of
-    /// a name without quotes, which then follows.
+    /// A comma in a list, which only GNU ld accepts. If no white space precedes the comma, it is
+    /// part of an unquoted name, and the next item of the list is that name.
     Comma,
     /// `GROUP(`: linkers search the archives up to [`Self::EndGroup`] repeatedly.
     StartGroup,
@@ -44,9 +44,10 @@ pub enum ScriptCommand {
     Extern(Vec<u8>),
     /// `ENTRY(NAME)`, like `--entry`.
     Entry(Vec<u8>),
-    /// `NAME = EXPRESSION;`, like `--defsym`; the text has no white space.
+    /// `NAME = EXPRESSION;`, like `--defsym`. The stored text has no white space between tokens,
+    /// and no semicolon.
     Assign(Vec<u8>),
-    /// `PROVIDE(NAME = EXPRESSION)`: assigns if the link refers to NAME and nothing defines it.
+    /// `PROVIDE(NAME = EXPRESSION)`: assigns if the link refers to NAME and no input defines it.
     Provide(Vec<u8>),
     /// `VERSION { … }`, like `--version-script`.
     Version,
@@ -164,8 +165,8 @@ pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
     parse(text).filter(|(_, known)| *known).map(|(found, _)| found)
 }
 
-/// The inputs and commands of a text that a script includes. It may have none: a comment, or a
-/// command such as OUTPUT_ARCH.
+/// The inputs and commands of a text that a script includes. The list may be empty: the text may be
+/// only a comment, or a command such as OUTPUT_ARCH. `None` if the text is not a valid script.
 pub fn included(text: &[u8]) -> Option<Vec<ScriptInput>> {
     parse(text).map(|(found, _)| found)
 }
@@ -174,14 +175,14 @@ pub fn included(text: &[u8]) -> Option<Vec<ScriptInput>> {
 fn parse(text: &[u8]) -> Option<(Vec<ScriptInput>, bool)> {
     let tokens = tokens(text)?;
     let mut out = Vec::new();
-    // The depth of parentheses. Of the present list of inputs: the depth at its start, and true for
-    // GROUP.
+    // `depth` is the number of open parentheses. `list` is the depth at which the current list of
+    // inputs starts, and `is_group` is true if it is the list of GROUP.
     let (mut depth, mut list, mut is_group) = (0_usize, None, false);
-    // The depth at the start of the present AS_NEEDED.
+    // `as_needed` is the depth at which the current list of AS_NEEDED starts.
     let mut as_needed = None;
     let mut known = false;
     let mut before: Option<&[u8]> = None;
-    // The depth of braces: only SECTIONS assigns symbols inside of them.
+    // `braces` is the number of open braces. Inside braces, only SECTIONS has assignments.
     let (mut braces, mut is_sections) = (0_usize, false);
     for (at, token) in tokens.iter().enumerate() {
         let rest = &tokens[at + 1..];
@@ -320,7 +321,7 @@ fn joined(tokens: &[Token<'_>]) -> Vec<u8> {
 }
 
 /// Words, punctuation and quoted names. `None` if a comment or a quote has no end, or if a NUL is
-/// outside of both. In INPUT and GROUP, a comma ends no word (`INPUTLIST` in `ld/ldlex.l`).
+/// outside of both. In INPUT and GROUP, a comma does not end a word (`INPUTLIST` in `ld/ldlex.l`).
 fn tokens(text: &[u8]) -> Option<Vec<Token<'_>>> {
     let mut out = Vec::new();
     let (mut at, mut depth, mut list) = (0, 0_usize, None);

@@ -147,10 +147,10 @@ pub fn blocked<'o>(
     offers.iter().find(is_blocked).filter(|_| is_none)
 }
 
-/// True if `offers` cover `needed`, a target for which another file, or an older version of the
-/// file, has code. A generic target is covered by the same generic code, by SPIR-V code, or by code
-/// for any of its members, because the actual device is unknown. For the same reason, a `needed`
-/// that is SPIR-V is always covered.
+/// True if `offers` cover the target `needed`. Another file, or an older version of the file, has
+/// code for this target. The same generic code, SPIR-V code, or code for any member covers a
+/// generic target, because the actual device is unknown. For the same reason, a `needed` that is
+/// SPIR-V is always covered.
 pub fn serves(needed: &TargetId, offers: &[TargetCode], profile: Profile) -> bool {
     if needed.processor == SPIRV || coverage(needed, offers, profile) != DeviceCoverage::None {
         return true;

@@ -35,8 +35,9 @@ pub struct DataSet {
     pub dir: Arc<Path>,
     /// The library that loads it, if that was read.
     pub library: Option<FileId>,
-    /// True for Tensile data. The targets are then those with an index. If `TensileLibrary.dat`
-    /// exists, it serves all targets, and the targets come from the code objects.
+    /// True for Tensile data. The set then offers the targets that have an index. If the index
+    /// `TensileLibrary.dat` exists, it serves all targets, and the targets come from the code
+    /// objects.
     pub is_tensile: bool,
     /// The targets of its code.
     pub offers: Vec<TargetCode>,
@@ -97,8 +98,8 @@ pub enum DataDefect {
 pub struct Listing {
     /// Names of its files, and of the files in subdirectories that are named after a GPU.
     pub names: BTreeSet<Vec<u8>>,
-    /// For each index, the names of libraries or files in it; `None` if it is damaged or cannot be
-    /// read.
+    /// For each index, the names of libraries or files in it; `None` if the index is damaged or
+    /// cannot be read.
     pub indexes: BTreeMap<Vec<u8>, Option<Vec<Vec<u8>>>>,
     /// For each file that was read, the targets of its code objects.
     pub code: BTreeMap<Vec<u8>, Vec<TargetCode>>,
@@ -142,7 +143,7 @@ impl IndexKind {
     }
 }
 
-/// True if the file `name` shows that the data set has a target: it is the lazy index, or the only
+/// True if the file `name` shows that the data set has a target. It is the lazy index, or the only
 /// Tensile library, of that target.
 fn names_target(name: &[u8]) -> bool {
     let is_plain = || {
@@ -237,7 +238,7 @@ fn missing(listing: &Listing, index: &[u8], value: &[u8]) -> Option<DataDefect> 
 
 /// True if a library has a code object. The code object has the name of the library, and may add
 /// settings (`-xnack+`) or the target of the index (`_gfx90a`). If `target` is `None`, the index is
-/// for all targets, and any target counts.
+/// for all targets, and a code object for any target is enough.
 fn has_code(listing: &Listing, library: &[u8], target: Option<&TargetId>) -> bool {
     let start = std::ops::Bound::Included(library.to_vec());
     let names = listing.names.range((start, std::ops::Bound::Unbounded));
@@ -330,8 +331,8 @@ pub fn has_known_directory(path: &[u8]) -> bool {
 }
 
 /// The target of a kpack file called `name`. `None` if the name does not have the form of
-/// `pattern`. Without a placeholder in the pattern, the target comes from the end of the name, and
-/// is `Some(None)` if the name has no target.
+/// `pattern`. Without a placeholder in the pattern, the target comes from the end of the name. The
+/// result is `Some(None)` if the name has no target.
 pub fn kpack_target(pattern: &[u8], name: &[u8]) -> Option<Option<TargetId>> {
     let Some(at) = memchr::memmem::find(pattern, GPU) else {
         return (name == pattern).then(|| target_of(name));
@@ -392,7 +393,7 @@ mod tests {
         assert_eq!(set.faults, [missing, without, unnamed]);
     }
 
-    /// The forms of code that a library may have, as rocBLAS 6.4 has them.
+    /// A library may have its code under several file names, as in rocBLAS 6.4.
     #[test]
     fn libraries_have_code_under_several_names() {
         let index = "TensileLibrary_lazy_gfx90a.dat";
@@ -407,7 +408,7 @@ mod tests {
         for left_out in 0..=all.len() {
             let mut files: Vec<&str> = dats.iter().map(String::as_str).collect();
             files.extend(all.iter().enumerate().filter(|(at, _)| *at != left_out).map(|(_, f)| *f));
-            // Code of another target does not count.
+            // Code for another target does not replace the missing code.
             files.push("TensileLibrary_A_fallback_gfx906.hsaco");
             let found = set(&files, &[(index, &names), ("TensileLibrary_lazy_gfx906.dat", &[])]);
             let (index, library) = (index.as_bytes().to_vec(), names.get(left_out));

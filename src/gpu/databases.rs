@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub struct Database {
     /// Its path.
     pub path: PathBuf,
-    /// The meaning of its name.
+    /// The parts of its file name.
     pub name: DatabaseName,
     /// Its size in bytes.
     pub size: u64,
@@ -20,14 +20,14 @@ pub struct Database {
     pub header: Option<Result<DatabaseHeader, &'static str>>,
 }
 
-/// The meaning of a database's name.
+/// The parts of a database's file name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DatabaseName {
     /// The kind.
     pub kind: DatabaseKind,
     /// The GPU, if the name has one.
     pub target: Option<TargetId>,
-    /// The number of its compute units, if the name has one.
+    /// The number of the GPU's compute units, if the name has one.
     pub compute_units: Option<u32>,
 }
 

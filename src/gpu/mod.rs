@@ -41,7 +41,7 @@ pub struct Devices {
 pub struct Process {
     /// The entry point.
     pub root: RootId,
-    /// The HIP runtime that it loads.
+    /// The HIP runtime that it loads, if any.
     pub runtime: Option<Runtime>,
     /// The variant of the runtime, which decides the code that it accepts.
     pub profile: Profile,
@@ -77,8 +77,8 @@ impl Devices {
         entries.filter(|entry| entry.target().is_some() || entry.code.is_some()).count()
     }
 
-    /// The profile for a unit: that of the first process that loads it, else that of the run, else
-    /// [`Profile::Stock`].
+    /// The profile for a unit: the profile of the first process that loads it, else the profile of
+    /// the run, else [`Profile::Stock`].
     pub fn profile(&self, unit: Unit) -> Profile {
         let loads = |process: &&Process| process.units.iter().any(|(known, _)| *known == unit);
         let own = self.processes.iter().find(loads).map(|process| process.profile);
@@ -95,12 +95,12 @@ impl Devices {
 }
 
 /// True for a program, library or archive with device code in it. False for a file that is one code
-/// object or one bundle. A file of several containers in a row counts as a host.
+/// object or one bundle. Also true for a file of several containers in a row.
 pub fn is_host(code: &DeviceCode) -> bool {
     code.wrappers > 0 || code.containers.iter().any(|container| container.offset > 0)
 }
 
-/// The AMD targets of a file, sorted. A target counts as not compressed if some of its code is not
+/// The AMD targets of a file, sorted. A target is marked as compressed only if all of its code is
 /// compressed.
 pub fn offers(code: &DeviceCode) -> Vec<TargetCode> {
     let mut all: BTreeSet<TargetCode> = BTreeSet::new();

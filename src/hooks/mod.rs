@@ -12,7 +12,7 @@ pub struct HookSystem {
     pub name: &'static str,
     /// One line for the list of systems.
     pub summary: &'static str,
-    /// The directory that `--install` takes, in words.
+    /// The directory to pass to `--install`, in words.
     pub dir: &'static str,
     /// The documentation page. It shows real output, and says what the integration blocks, how to
     /// allow a finding, and how to turn the integration off.

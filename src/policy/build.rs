@@ -23,9 +23,9 @@ use toml::de::DeTable;
 
 /// The result of building one policy.
 pub(super) struct Built {
-    /// Its entries, without those of the policies that it extends.
+    /// The policy's own entries. The policies that it extends are not merged yet.
     pub(super) policy: Policy,
-    /// Names of policies that are merged before it, with their positions in the text.
+    /// Names of policies that are merged before this one, with their positions in the text.
     pub(super) extends: Vec<(String, Range<usize>)>,
     /// Its errors.
     pub(super) problems: Vec<PolicyError>,

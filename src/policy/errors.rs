@@ -35,7 +35,7 @@ impl PolicySource {
         u32::try_from(before + 1).expect("policies are read up to some megabytes")
     }
 
-    /// The offset of a line and a column, where the column is in bytes from 1.
+    /// The byte offset of a line and a column. Both are counted from 1; the column is in bytes.
     pub(super) fn offset(&self, line: usize, column: usize) -> usize {
         let before = self.text.split_inclusive('\n').take(line.saturating_sub(1));
         before.map(str::len).sum::<usize>() + column.saturating_sub(1)
@@ -74,7 +74,7 @@ pub struct PolicyErrors {
 }
 
 impl PolicyErrors {
-    /// `Ok` if there are no errors.
+    /// Removes repeated errors; `Ok` if there are no errors.
     pub(super) fn of(mut problems: Vec<PolicyError>) -> Result<(), Self> {
         problems
             .dedup_by(|a, b| a.wrong == b.wrong && a.start() == b.start() && a.name() == b.name());
@@ -86,7 +86,8 @@ impl PolicyErrors {
         self.problems.len()
     }
 
-    /// The errors with their lines, as text for the terminal. Beyond 200, they are only counted.
+    /// The errors with their lines, as text for the terminal. Errors after the first 200 are only
+    /// counted.
     pub fn render(&self, color: bool) -> String {
         let renderer = if color { Renderer::styled() } else { Renderer::plain() };
         let shown = self.problems.iter().take(MOST);
@@ -112,7 +113,7 @@ impl PolicyError {
         self.place.as_ref().map(|(source, _)| &*source.name)
     }
 
-    /// An error outside of any policy's text, in the style of all messages.
+    /// An error outside of any policy's text, in the style of the program's other messages.
     fn message(&self, color: bool) -> String {
         let word = |code: &str, word: &str| {
             if color { format!("\x1b[{code}m{word}\x1b[0m") } else { word.to_owned() }

@@ -27,7 +27,7 @@ pub trait PolicyFiles {
     fn real(&self, path: &Path) -> PathBuf;
 }
 
-/// The text that names a policy; `None` for the command line.
+/// The place of the text that names a policy; `None` if the command line names it.
 type TextRange = Option<(Arc<PolicySource>, Range<usize>)>;
 
 /// Merges the built-in default, then the policies in `named`, in order. Each is the name of a
@@ -243,9 +243,8 @@ pub fn split_tag(name: &str) -> (&str, Option<&str>) {
     wheel::split(name).unwrap_or((name, None))
 }
 
-/// True if the file has the format of a policy. Only files that a policy extends are checked.
-/// Errors are shown with lines of the file, so a policy could otherwise print the lines of any
-/// file.
+/// True if the file has the format of a policy. Only files that a policy extends are checked. Error
+/// messages show lines of the file, so without this check a policy could print lines of any file.
 fn is_policy(text: &str, is_json: bool) -> bool {
     if is_json {
         return serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
@@ -259,10 +258,10 @@ fn plain(error: &io::Error) -> String {
     text.split(" (os error").next().unwrap_or(&text).to_lowercase()
 }
 
-/// The built-in policies that a name may mean; `names` are all of them. `None` for the name of a
-/// file.
+/// A correction with the built-in policies that a name may mean; `names` are all built-in policies.
+/// `None` if the name looks like a file name.
 fn meant(name: &str, names: &[&str]) -> Option<String> {
-    // The nearest release is another one: the reader chooses.
+    // The nearest name may be another release, so the correction lists all releases.
     let family =
         ["manylinux_", "musllinux_", "rocm-"].into_iter().find(|family| name.starts_with(family));
     if let Some(family) = family {

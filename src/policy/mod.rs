@@ -140,7 +140,8 @@ pub struct Policy {
     /// `[provided] libraries`: sonames that the target system provides. The libraries are not
     /// opened, and not reported as missing. Policies of auditwheel also list such sonames.
     pub provided: Vec<Provided>,
-    /// `[provided] only`: true if no other library from outside of the prefix may be needed.
+    /// `[provided] only`: true if objects may not need any other library from outside of the
+    /// prefix.
     pub provided_only: Option<(bool, Origin)>,
     /// Platforms that the policy demands by name.
     pub platforms: Vec<Platform>,
@@ -248,8 +249,8 @@ impl Policy {
         self.providers.iter().any(provider) || self.archives.iter().any(covers)
     }
 
-    /// The components that the policy requires of a CMake package. Case does not matter in its
-    /// name.
+    /// The components that the policy requires of a CMake package. The case of the package name is
+    /// ignored.
     pub fn components_of(&self, package: &[u8]) -> impl Iterator<Item = Vec<u8>> {
         let is_it = |one: &&RequiredPackage| one.name.as_bytes().eq_ignore_ascii_case(package);
         let required = self.required_packages.iter().filter(is_it);
@@ -289,8 +290,8 @@ pub struct SymbolAt {
     /// Matches paths below the prefix. `None`: any file may define a required symbol, and every
     /// file is checked for a forbidden symbol.
     pub path: Option<Pattern>,
-    /// Matches needed names, for forbidden symbols. If a pattern is set, only objects that need a
-    /// matching library are checked, and only their strong references count.
+    /// Matches needed names, for forbidden symbols. If a pattern is set, the entry applies only to
+    /// strong references of objects that need a matching library.
     pub library: Option<Pattern>,
     /// A raw name if the symbol is required, a pattern if it is forbidden.
     pub symbol: Pattern,
@@ -334,7 +335,7 @@ pub struct SearchPath {
 }
 
 impl SearchPath {
-    /// True if it requires anything.
+    /// True if the policy has a requirement for search paths.
     pub fn is_set(&self) -> bool {
         self.require.is_some() || self.allow.is_some()
     }
@@ -358,8 +359,8 @@ pub struct Gpu {
     pub targets: Option<(Vec<String>, Origin)>,
     /// True if the device code must support only these processors.
     pub exact: Option<(bool, Origin)>,
-    /// `stock`, `debian` or `nix`: the profile of the HIP runtime, which decides the code objects
-    /// that it accepts.
+    /// `stock`, `debian` or `nix`: the profile of the HIP runtime, which decides which code objects
+    /// the runtime accepts.
     pub loader: Option<(String, Origin)>,
 }
 
@@ -403,7 +404,7 @@ pub struct ArchivePolicy {
     pub origin: Origin,
 }
 
-/// A `[[provider]]` entry: names the archive that defines a symbol, although that archive was not
+/// A `[[provider]]` entry: the name of an archive that defines a symbol, for archives that were not
 /// read. `{T}` stands for the same text in the symbol and in the name of the archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderEntry {

@@ -89,7 +89,7 @@ impl Pattern {
         let Some(first) = text.iter().position(special) else { return (text, text) };
         let last = text.iter().rposition(special).unwrap_or(first);
         let suffix = &text[last + 1..];
-        // `**/` may match the empty text, so its slash is not part of the end.
+        // `**/` may match the empty text, so its slash is not part of the suffix.
         (&text[..first], suffix.strip_prefix(b"/").unwrap_or(suffix))
     }
 

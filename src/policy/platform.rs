@@ -48,8 +48,8 @@ pub enum Libc {
     Musl,
 }
 
-/// A platform: the libraries that files may need from outside of the prefix, the versions of these
-/// libraries, and symbols that they do not export.
+/// A platform. It has the libraries that files may need from outside of the prefix, the versions of
+/// these libraries, and symbols that the libraries do not export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Platform {
     /// Its name, without architecture.
@@ -59,7 +59,7 @@ pub struct Platform {
     /// The priority in auditwheel: higher for older systems, because files built for them run on
     /// more systems.
     pub priority: i64,
-    /// Rules by architecture. If the policy names one architecture, only the rules of that one.
+    /// Rules by architecture. If the policy names one architecture, only its rules are present.
     pub rules: BTreeMap<Arch, PlatformRules>,
     /// Its origin; the source is the name that the policy used.
     pub origin: Origin,

@@ -1,5 +1,5 @@
-//! Matching of `[[provider]]` entries: the symbol pattern, in which `{T}` stands for the same text
-//! as in the archive's name.
+//! Matches `[[provider]]` entries. `{T}` in the symbol of an entry stands for the same text as in
+//! the name of its archive.
 
 use super::ProviderEntry;
 use std::path::Path;
@@ -27,8 +27,8 @@ impl ProviderEntry {
     }
 }
 
-/// The text that replaces each `{T}` of `pattern` to give `name`; it has at least one character.
-/// Empty if the pattern has no `{T}` and equals `name`. `None` if there is no such text.
+/// The text with which each `{T}` of `pattern` must be replaced to give `name`. Empty only if the
+/// pattern has no `{T}` and equals `name`. `None` if there is no such text.
 fn filling<'n>(pattern: &str, name: &'n str) -> Option<&'n str> {
     let Some((before, after)) = pattern.split_once(HOLE) else {
         return (pattern == name).then_some("");

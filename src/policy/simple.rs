@@ -75,7 +75,7 @@ fn holds(class: Option<&ByteSet>, byte: u8) -> bool {
     class.is_none_or(|class| class[usize::from(byte)])
 }
 
-/// All sequences that the tokens stand for; `None` if there are too many.
+/// The sequences to which the tokens expand; `None` if there are too many.
 fn expanded(tokens: &[Token], separated: bool) -> Option<Vec<Vec<GlobPart>>> {
     let mut out = vec![Vec::new()];
     for token in tokens {

@@ -36,7 +36,7 @@ pub(super) struct Alert<'r> {
     /// findings of an alert are all waived, or none is.
     pub(super) waivers: Vec<&'r ReportWaiver>,
     /// True if the findings are waived, and the report also has findings of this cause and file
-    /// that are not.
+    /// that are not waived.
     pub(super) is_rest: bool,
     /// Unique in the report.
     pub(super) fingerprint: String,
@@ -65,7 +65,7 @@ impl Alert<'_> {
         }
     }
 
-    /// The findings, one per line: at most [`MOST`], then the number of the others.
+    /// The findings, one per line: at most [`MOST`], then the number of the other findings.
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.findings.iter().take(MOST).map(|f| sentence(f)).collect();
         if self.findings.len() > MOST {
@@ -130,7 +130,7 @@ fn group<'r>(
         let file = &*finding.file;
         let key = |is_waived| (&*finding.cause, file.prefix.as_deref(), &*file.path, is_waived);
         let is_input = inputs.contains(&*finding.rule);
-        // Callers pass findings that are not waived first.
+        // Callers pass the findings without a waiver first.
         let is_rest = waiver.is_some() && places.contains_key(&key(false));
         let at = *places.entry(key(waiver.is_some())).or_insert_with(|| {
             alerts.push(Alert {

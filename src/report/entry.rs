@@ -20,7 +20,7 @@ const MOST_SUBJECT: usize = 60;
 pub(super) struct ReportEntry<'r> {
     /// The first cause.
     pub(super) cause: &'r Cause,
-    /// The group, if the entry stands for a group of causes.
+    /// The group, if the entry shows a group of causes.
     pub(super) group: Option<&'r CauseGroup>,
     /// The findings in the order of the report.
     pub(super) findings: Vec<&'r ReportFinding>,
@@ -34,8 +34,8 @@ pub(super) struct Entries<'r> {
     pub(super) causes: Causes<'r>,
     /// The prefix of all listed findings, if they share one and it is not `/`.
     pub(super) prefix: Option<&'r Path>,
-    /// Entries that make the run incomplete come last. The others are sorted by level, errors
-    /// first, then by number of findings, largest first, then by rule and file.
+    /// Entries that make the run incomplete come last. The other entries are sorted by level
+    /// (errors first), number of findings (largest first), rule and file.
     pub(super) all: Vec<ReportEntry<'r>>,
 }
 
@@ -228,7 +228,7 @@ impl<'r> ReportEntry<'r> {
     }
 }
 
-/// The library of findings of `forbidden-library`; `None` if they are about several libraries.
+/// The library that all findings forbid. `None` if a finding is about another library or rule.
 fn forbidden(findings: &[&ReportFinding]) -> Option<String> {
     let library = |finding: &&ReportFinding| {
         let is_forbidden = *finding.rule == *"forbidden-library";

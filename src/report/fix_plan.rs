@@ -168,8 +168,8 @@ fn changes(
     Ok(())
 }
 
-/// Writes the installed archives that are named like missing ones. They were not read, because no
-/// option names their directory.
+/// Writes the installed archives that have the names of missing archives. These archives were not
+/// read, because no option names their directory.
 fn not_read(
     report: &Report,
     found: &[&ReportFinding],

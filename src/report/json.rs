@@ -9,8 +9,8 @@ use crate::text::json;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
-/// Number of items in a share, which one thread renders, and the initial size of its buffer in
-/// bytes.
+/// Number of items in a share, and initial size in bytes of the buffer of a share. One thread
+/// renders a share.
 const SHARE: usize = 128;
 const ROOM: usize = 128 << 10;
 /// Number of shares that each thread renders between two writes. A larger number uses more memory.
@@ -36,7 +36,7 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     object.list("waived", SHARE, report.waived.len(), |at| &report.waived[at])?;
     match facts {
         Some(facts) => {
-            // One file for each share, because a file may have a hundred thousand exports.
+            // Each share has one file, because a file may have a hundred thousand exports.
             let file = |at: usize| FileWithSymbols {
                 file: &report.files[at],
                 exports: facts.exports(at),
@@ -96,8 +96,8 @@ pub fn read(bytes: &[u8]) -> Result<Report, Unreadable> {
     let report = serde_json::from_slice::<Report>(bytes);
     let schema = match &report {
         Ok(report) => report.schema.clone(),
-        // A report of another schema may lack keys of this one. The error about the schema is more
-        // useful.
+        // A report of another schema may lack keys of this schema. An error about the schema is
+        // more useful than an error about a missing key.
         Err(_) => serde_json::from_slice::<Head>(bytes).map_err(Unreadable::Shape)?.schema,
     };
     if schema != SCHEMA {

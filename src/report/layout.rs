@@ -5,7 +5,7 @@ use super::Style;
 use std::io::{self, Write};
 
 /// Replaces a blank inside of a name until the line is written. Control characters in names are
-/// escaped, so a name never contains it.
+/// escaped, so no name contains this character.
 const GLUE: char = '\u{1f}';
 /// Width of a label, and of the indent before it, in columns.
 const LABEL: usize = 10;
@@ -57,8 +57,8 @@ pub(crate) fn wrap(text: &str, width: usize, first: usize, rest: usize) -> Vec<S
     out
 }
 
-/// Writes wrapped text, with `result` in the colour `code`. A result that a line break splits has no
-/// colour.
+/// Writes wrapped text, with `result` in the colour `code`. A result that a line break splits has
+/// no colour.
 pub(crate) fn painted(
     text: &str,
     (result, code): (&str, &str),
@@ -143,7 +143,7 @@ impl<'a> LabelledLines<'a> {
         self.item(self.label, &format!("… and {hidden} more {noun} (-v shows all)"))
     }
 
-    /// Like [`Self::more`], for a list that may have more items than the `listed` ones of the report.
+    /// Like [`Self::more`], for a list of which the report has only `listed` of `all` items.
     pub(super) fn more_of(
         &mut self,
         (shown, listed, all): (usize, usize, usize),

@@ -57,8 +57,8 @@ impl NamedFormat for Output {
 pub struct Output {
     /// Its name on the command line.
     pub name: &'static str,
-    /// True if people read it. Such outputs list the stale lines of the baseline in the summary.
-    /// Other outputs leave that to a message on stderr.
+    /// True if people read the output. Such outputs list the stale lines of the baseline in the
+    /// summary. For other outputs, a message on stderr lists them.
     pub for_people: bool,
     /// The data that it renders.
     pub made_of: MadeOf,

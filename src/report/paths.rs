@@ -13,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 pub struct Paths {
     /// `--relative-to` or the current directory; `None` for full paths.
     pub base: Option<PathBuf>,
-    /// The current directory, for relative paths such as those of policies.
+    /// The current directory. Relative paths start there, such as the paths of policies.
     pub here: PathBuf,
     /// The sysroot of `--root`.
     pub sysroot: Option<PathBuf>,
@@ -21,8 +21,8 @@ pub struct Paths {
     pub stages: Vec<PathBuf>,
     /// Paths of policies in findings. They are outside of the sysroot.
     pub policies: Vec<PathBuf>,
-    /// Staged files whose path below the staging directory differs from the installed path, by
-    /// installed path.
+    /// Staged files whose path below the staging directory differs from the installed path. The
+    /// keys are the installed paths.
     pub staged: FastMap<PathBuf, PathBuf>,
 }
 
@@ -38,9 +38,9 @@ impl Paths {
         }
     }
 
-    /// The path on this machine of a directory with audited files. `staged` is true for a directory
-    /// of a stage, by its path below the staging directory. `None` if there are several stages: they
-    /// share directories.
+    /// The path on this machine of a directory with audited files. If `staged` is true, `path` is
+    /// the path below the staging directory. `None` for a staged directory if there are several
+    /// stages, because stages share directories.
     pub(crate) fn directory(&self, path: &Path, staged: bool) -> Option<PathBuf> {
         let below = path.strip_prefix("/").unwrap_or(path);
         let here = match &self.stages[..] {
@@ -48,7 +48,7 @@ impl Paths {
             [stage] => stage.join(below),
             _ => return None,
         };
-        // Without the slash that `join` adds for the top directory.
+        // Removes the slash that `join` adds for the top directory.
         Some(here.components().collect())
     }
 
@@ -58,8 +58,8 @@ impl Paths {
         self.staged.get(path).map_or(path, PathBuf::as_path)
     }
 
-    /// The path of an audited file, as a word of a shell command that runs on this machine. The path
-    /// of a staged file is relative to the staging directory, which a report does not name.
+    /// The path of an audited file, as a word of a shell command that runs on this machine. The
+    /// path of a staged file is relative to the staging directory, which a report does not name.
     pub(super) fn word(&self, report: &Report, path: &Path) -> String {
         let path = match &report.layers {
             Some(layers) if !layers.sysroot.iter().any(|file| &*file.0 == path) => {
@@ -81,8 +81,8 @@ impl Paths {
         }
     }
 
-    /// The path as a URI reference (RFC 3986). It is relative below `base`, and has `file://`
-    /// elsewhere.
+    /// The path as a URI reference (RFC 3986). Below `base`, the reference is relative. Elsewhere,
+    /// it begins with `file://`.
     pub(super) fn uri(&self, path: &Path) -> String {
         let path = self.relative(path);
         let text = encoded(path.as_os_str().as_bytes());

@@ -157,8 +157,8 @@ fn level_name(level: Level) -> &'static str {
     }
 }
 
-/// `text` as a sentence, with a capital letter at the start and a full stop at the end.
-/// `findings` have the symbols that it may name.
+/// `text` as a sentence, with a capital letter at the start and a full stop at the end. A symbol of
+/// `findings` at the start keeps its case.
 fn ended(text: &str, findings: &[&ReportFinding]) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
@@ -177,8 +177,8 @@ fn names(finding: &ReportFinding, word: &str) -> bool {
     finding.symbol.as_deref().into_iter().chain(listed).any(|symbol| symbol == word.as_bytes())
 }
 
-/// `missing-library` as `MissingLibrary`. SARIF requires that a rule's name differs from its id, so
-/// `malformed` is `MalformedFile`.
+/// Converts `missing-library` to `MissingLibrary`. SARIF requires that a rule's name differs from
+/// its id, so `malformed` becomes `MalformedFile`.
 fn pascal(id: &str) -> String {
     let words = id.split('-').chain((!id.contains('-')).then_some("file"));
     let capital = |word: &str| {

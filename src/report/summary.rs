@@ -63,7 +63,7 @@ pub(super) fn next(entries: &Entries<'_>, style: Style, out: &mut dyn Write) -> 
     }
 }
 
-/// Writes the numbered list of causes: errors, then warnings, then those that make the run
+/// Writes the numbered list of causes: errors, then warnings, then causes that make the run
 /// incomplete, each by number of findings. A single cause is listed only with `-q`; otherwise its
 /// entry is directly above.
 fn causes(entries: &Entries<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
@@ -260,8 +260,8 @@ fn of(assumption: &Assumption) -> String {
     show(assumption.name.as_deref().unwrap_or_default().as_bytes())
 }
 
-/// Writes the number of archives whose members were not audited. Some of them may have been read as
-/// candidates.
+/// Writes the number of archives whose members were not audited. Some of these archives may have
+/// been read as candidates.
 fn unread_archives(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let unread = report.totals.unread_archives;
     if unread > 0 {

@@ -97,7 +97,8 @@ fn width(style: Style) -> usize {
     style.columns().clamp(WIDTHS.0, WIDTHS.1)
 }
 
-/// Maximum width of the column of files: half of what the columns of levels and rules leave.
+/// Maximum width of the column of files, in columns of text: half of the width that the columns of
+/// levels and rules leave.
 fn file_width(style: Style) -> usize {
     width(style).saturating_sub(NAMES) / 2
 }

@@ -9,7 +9,7 @@ use crate::demangle::demangle;
 use crate::text::show;
 use std::io::{self, Write};
 
-/// Width of the indent and the word before the place of a waiver, in columns.
+/// Width in columns of the indent and the word `by` before the file of a waiver.
 const BY: usize = 7;
 
 /// With `-v`, writes the waived findings before the summary.
@@ -66,7 +66,7 @@ pub(super) fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::
     Ok(())
 }
 
-/// How many of the stale lines are about findings that no longer occur. The list of the lines has
+/// Says how many stale lines are about findings that no longer occur. The list of stale lines has
 /// the reasons of the others.
 fn absent(stale: &[(&StaleLine, Option<String>)]) -> String {
     let is_absent = |(_, reason): &&(&StaleLine, Option<String>)| reason.is_none();

@@ -27,7 +27,7 @@ pub struct Cache {
     format: Format,
     /// Strings of the glibc-hwcaps extension, as offsets into the file.
     hwcaps: Vec<u32>,
-    /// Offset of an extension that cannot be read.
+    /// File offset of the extension, if there is one that cannot be read.
     lost_extension: Option<usize>,
 }
 
@@ -35,7 +35,7 @@ pub struct Cache {
 enum Format {
     /// Entries start at `first`; the strings follow the last entry.
     Old { first: usize, count: usize },
-    /// Header at `base`; string offsets are relative to it.
+    /// Header at `base`; string offsets are relative to `base`.
     New { base: usize, count: usize },
 }
 
@@ -178,7 +178,7 @@ impl Cache {
         self.string(*self.hwcaps.get(index)? as usize)
     }
 
-    /// The first defect in the entries: its offset in the file, and a description.
+    /// The first defect in the entries or the extension: its offset in the file, and a description.
     pub fn defect(&self) -> Option<(usize, &'static str)> {
         let (first, each) = match self.format {
             Format::Old { first, .. } => (first, OLD_ENTRY),
@@ -207,7 +207,8 @@ impl Cache {
         ))
     }
 
-    /// The cached path for `name`, with true if the entry is for a hwcaps subdirectory.
+    /// The cached path for `name`, and true if its entry is for a hwcaps subdirectory. `None` if no
+    /// entry fits.
     pub fn lookup(&self, name: &[u8], asker: &CacheQuery<'_>) -> Option<(&[u8], bool)> {
         let (mut left, mut right) = (0, self.count());
         // The table is sorted in descending order.
@@ -237,9 +238,9 @@ impl Cache {
                 continue;
             }
             if entry.hwcap == 0 {
-                // Entries with a hwcap win over entries without one. Of the latter, the first with
-                // `flags[0]` wins. If none has `flags[0]`, the last with another accepted value
-                // wins (old ldconfigs wrote these values).
+                // Entries with a hwcap win over entries without one. Among entries without one, the
+                // first with `flags[0]` wins. If none has `flags[0]`, the last entry with another
+                // accepted value wins (old ldconfigs wrote these values).
                 if let Some((path, _)) = best {
                     return Some((path, true));
                 }

@@ -20,7 +20,7 @@ pub(super) type BadInterps = FastMap<FileId, InterpreterDefect>;
 pub struct Round<'r> {
     /// State shared by all entry points.
     pub resolver: &'r mut Resolver,
-    /// The facts.
+    /// Facts about all files read so far.
     pub store: &'r dyn FactStore,
     /// The plan of the run.
     pub plan: &'r Plan,
@@ -42,7 +42,7 @@ impl Round<'_> {
 /// A candidate for an entry point, and its resolution.
 pub(super) struct EntryPointCandidate {
     pub(super) start: Start,
-    /// Index of its host program, if it is resolved as a plugin.
+    /// Index of the host program in `HostPrograms::list`, if the file is resolved as a plugin.
     pub(super) host: Option<usize>,
     /// The chosen loader, and the path by which the loader starts the file.
     pub(super) chosen: Option<(LoaderId, StrId)>,

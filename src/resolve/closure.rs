@@ -1,7 +1,7 @@
-//! The link map of one entry point: breadth first over all needs, deduplicated by name and inode.
-//! Filtees come before the object that names them (`elf/dl-deps.c`, `elf/dl-load.c`). Preloaded
-//! libraries come directly after the entry point (`elf/rtld.c`). The objects of a host program come
-//! before its plugin (`elf/dl-open.c`).
+//! Builds the link map of one entry point. The walk visits all needs breadth first, and
+//! deduplicates objects by name and inode. Filtees come before the object that names them
+//! (`elf/dl-deps.c`, `elf/dl-load.c`). Preloaded libraries come directly after the entry point
+//! (`elf/rtld.c`). The objects of a host program come before its plugin (`elf/dl-open.c`).
 //!
 //! If a fact is missing, the build returns its state, and the next round resumes at the same need.
 //! The build also requests facts that the walk will probably need later. This guess changes only
@@ -29,8 +29,8 @@ const MOST_ASKED: usize = 512;
 pub(super) enum Built {
     /// The link map, and buffers for the next build.
     Links(Box<LinkMap>, Box<LinkMapState>),
-    /// Facts are missing. `None` if the walk has not begun: the next round then starts from
-    /// scratch.
+    /// Facts are missing. The next round resumes from this state. `None` if the walk has not begun:
+    /// the next round then starts from scratch.
     Suspended(Option<Box<LinkMapState>>),
 }
 
@@ -229,9 +229,9 @@ impl LinkMapBuilder<'_> {
         state.take_over(host, |file| names.of(file, search.store, search.strings).cloned());
     }
 
-    /// `_dl_map_object` for the plugin itself. The name is a path, so no search is made. `ROOT`
-    /// stands for the unknown caller of dlopen and appears only in error messages. A new module
-    /// gets no requester.
+    /// `_dl_map_object` for the plugin itself. The name is a path, so no search is made. The
+    /// requester is `ROOT`, because the real caller of dlopen is unknown; only error messages show
+    /// it. A new module gets no requester.
     fn open(&mut self) -> Option<Fatal> {
         let EntryPoint { file, path, .. } = self.state.root;
         let before = self.state.modules.len();
@@ -319,7 +319,8 @@ impl LinkMapBuilder<'_> {
     }
 }
 
-/// The files and names that one look-ahead has visited.
+/// The names and files that one look-ahead has visited. `known` is the number of resolved needs,
+/// `asked` the number of needs whose facts were requested.
 #[derive(Default)]
 struct LookAhead {
     names: FastSet<StrId>,

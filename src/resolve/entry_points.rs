@@ -48,7 +48,8 @@ impl Closures {
     }
 }
 
-/// True if the command line names the file. A list has all files of a package, as a directory has.
+/// True if the user typed this path. Paths from a list of files do not count, because such a list
+/// has all files of a package, like a directory.
 fn is_typed(start: &Start, plan: &Plan) -> bool {
     let name = start.path.strip_prefix(b"./").unwrap_or(&start.path);
     let is_name = |path: &PathBuf| {
@@ -62,13 +63,13 @@ fn is_typed(start: &Start, plan: &Plan) -> bool {
 pub struct Resolving {
     /// Definite entry points: given files and programs.
     sure: Vec<EntryPointCandidate>,
-    /// Shared objects below a given directory. One becomes an entry point if no other entry point
-    /// loads it. Objects that no DT_NEEDED names come first. Both parts are in byte order of the
-    /// path.
+    /// Shared objects below a given directory. Each becomes an entry point if no other entry point
+    /// loads it. Objects that no DT_NEEDED entry names come first, then the others. Both parts are
+    /// in byte order of the path.
     perhaps: Vec<EntryPointCandidate>,
-    /// Number of objects in `perhaps` that no DT_NEEDED names. The objects after them are resolved
-    /// one at a time, each only if no entry point loads it yet. A cycle of hundreds of libraries
-    /// then takes one closure.
+    /// Number of objects in `perhaps` that no DT_NEEDED entry names. The objects after them are
+    /// resolved one at a time, each only if no entry point loads it yet. A cycle of hundreds of
+    /// libraries then takes one closure.
     unnamed: usize,
     /// For the file of each entry point chosen from `perhaps`: its index in that list.
     roots: FastMap<FileId, usize>,
@@ -98,8 +99,8 @@ enum Pass {
     Rest(usize),
     /// The pass in which host programs open the objects that no other object needs.
     Plugins,
-    /// Last pass, at this index. It is for objects that a plugin loaded while it was an entry
-    /// point, but does not load under its host program.
+    /// Last pass, at this index. It covers objects that a plugin loads as an entry point of its
+    /// own, but not under its host program.
     Last(usize),
 }
 
@@ -207,8 +208,8 @@ impl Resolving {
         let first = self.sure.iter().all(|candidate| candidate.chosen.is_none());
         for candidate in self.sure.iter_mut().filter(|candidate| candidate.outcome.is_none()) {
             choose_loader(round, candidate, &mut self.bad_interps, &mut needs);
-            // Nearly all candidates lack the same facts as the first, which are read before the
-            // others are asked.
+            // Nearly all candidates lack the same facts as the first. Read these facts before the
+            // other candidates request theirs.
             if first && !needs.is_empty() {
                 break;
             }
@@ -218,8 +219,8 @@ impl Resolving {
 
     fn pass_on(&mut self, round: &mut Round<'_>) -> Vec<Need> {
         let mut needs = Vec::new();
-        // Nearly all candidates lack the same facts as the first (the loader and its directories),
-        // which are read before the others are resolved.
+        // Nearly all candidates lack the same facts as the first: the loader and its directories.
+        // Read these facts before resolving the other candidates.
         let first = self.sure.iter().all(|candidate| candidate.outcome.is_none());
         for candidate in self.sure.iter_mut().filter(|c| c.outcome.is_none()) {
             resolve(round, candidate, &mut self.bad_interps, &mut needs);
@@ -388,7 +389,7 @@ impl Resolving {
         out
     }
 
-    /// The closures of the chosen entry points. Call it once no fact is missing.
+    /// The closures of the chosen entry points. Call this method once no fact is missing.
     pub fn finish(mut self, round: &mut Round<'_>) -> Closures {
         let (store, bad_interps) = (round.store, &self.bad_interps);
         let mut out = Closures::default();
@@ -454,7 +455,7 @@ fn named(store: &dyn FactStore, candidates: &[EntryPointCandidate]) -> FastSet<F
 /// bound again under each entry point.
 const MOST_LONE: usize = 500_000;
 
-/// Adds closures of libraries that are not entry points, except those with a missing fact.
+/// Adds closures of libraries that are not entry points. A closure with a missing fact is omitted.
 fn add_lone(out: &mut Closures, round: &mut Round<'_>) {
     let mut todo: Vec<EntryPoint> = Vec::new();
     let alone = out.roots.iter().filter(|closure| closure.root.host.is_none());

@@ -1,22 +1,22 @@
 //! The ways in which a file gets into a link map, and the words for them in reports. In `resolve`,
 //! only `Root`, `Missing` and `Provided` change how a module is treated. Rules and views read the
-//! others.
+//! other variants.
 
 use crate::id::ModuleId;
 
 /// How a file was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FoundBy {
-    /// It is the entry point itself.
+    /// The file is the entry point itself.
     Root,
-    /// It is a plugin, and its host program opened it with dlopen.
+    /// The file is a plugin, and its host program opened it with dlopen.
     Dlopen,
     /// An already loaded object has the name.
     Loaded,
     /// The name has a slash, and the loader opens it as a path.
     Path,
     /// DT_RPATH of the module with this index. Under musl, a module inherits DT_RPATH and
-    /// DT_RUNPATH from its requesters. An inherited DT_RUNPATH counts as DT_RPATH here.
+    /// DT_RUNPATH from its requesters. This variant also covers an inherited DT_RUNPATH.
     Rpath(ModuleId),
     /// A directory of LD_LIBRARY_PATH.
     LdLibraryPath,
@@ -30,7 +30,7 @@ pub enum FoundBy {
     Preload,
     /// A name that musl's loader satisfies without a file (`libm.so`, `libpthread.so`).
     Builtin,
-    /// Assumed to be on the target system. Nothing was found here, or no search was made.
+    /// Assumed to be on the target system: no file was found here, or no search was made.
     Provided,
     /// Not found.
     Missing,

@@ -24,7 +24,7 @@ const MOST_ABOVE: usize = 8;
 /// A shared object that could be a plugin, with its location under each of its names.
 type PluginCandidate = (FileId, Vec<Located>);
 
-/// A program that loads plugins, or a library that stands for all programs that load it before the
+/// A program that loads plugins, or a library that represents all programs that load it before the
 /// plugins.
 #[derive(Clone, Debug)]
 pub struct HostProgram {
@@ -32,7 +32,7 @@ pub struct HostProgram {
     pub file: FileId,
     /// The name it is started by.
     pub path: Vec<u8>,
-    /// Its index in `Plan::hosts`, if `--host` names it.
+    /// The index of the program in `Plan::hosts`, if `--host` names the program.
     option: Option<usize>,
     /// Set if the program has opened a library with RTLD_GLOBAL: the index in `HostPrograms::list`
     /// of the host without that library, and the library.
@@ -223,7 +223,7 @@ impl HostPrograms {
     }
 
     /// Adds hosts for `[[host]]` entries with `loads`: for each plugin, the nearest of these
-    /// libraries that it needs. Plugins that already have a host are skipped.
+    /// libraries that the plugin needs. Plugins that already have a host are skipped.
     fn add_libraries(
         &mut self,
         plan: &Plan,
@@ -319,8 +319,8 @@ fn needed_of<'a>(object: &'a Object, paths: &'a [String]) -> impl Iterator<Item 
     paths.iter().map(String::as_str).filter(is_needed)
 }
 
-/// The first of `paths` that exists, relative to the plugin's directory or one above it in the
-/// prefix. The nearest directory wins.
+/// The first of `paths` that exists, relative to the plugin's directory or to a directory above it
+/// in the prefix. The nearest directory wins.
 fn nearest(
     store: &dyn FactStore,
     plugin: &Located,

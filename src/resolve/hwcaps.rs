@@ -1,6 +1,6 @@
 //! Subdirectories that a loader tries below every search directory before the directory itself
-//! (`elf/dl-hwcaps.c`): `glibc-hwcaps/NAME` since glibc 2.33, and up to glibc 2.36 all combinations
-//! of `tls`, the platform and the names of processor features.
+//! (`elf/dl-hwcaps.c`). Since glibc 2.33, the loader tries `glibc-hwcaps/NAME`. Up to glibc 2.36,
+//! it also tries all combinations of `tls`, the platform and the names of processor features.
 
 use super::MachineRow;
 use crate::format::elf::GlibcVersion;
@@ -38,8 +38,8 @@ pub(super) fn platform(machine: MachineRow, cpu: &Cpu) -> Option<&'static str> {
     cpu.platform.filter(|_| is_x86(machine)).or(machine.platform)
 }
 
-/// All subdirectories in search order, each with a trailing slash. The last is empty and stands for
-/// the directory itself.
+/// All subdirectories in search order, each with a trailing slash. The last one is empty: it is the
+/// search directory itself.
 pub(super) fn subdirs(machine: MachineRow, cpu: &Cpu, release: GlibcVersion) -> Vec<Vec<u8>> {
     let mut out: Vec<Vec<u8>> = active(machine, cpu, release)
         .iter()

@@ -132,7 +132,7 @@ impl LinkMapBuilder<'_> {
                 let how = if how == FoundBy::Preload { how } else { found_how };
                 self.map_file(asking, FileToMap { file, path, how })
             }
-            // If a path leads to a different file in each process, the need counts as provided.
+            // If a path leads to a different file in each process, the need is treated as provided.
             SearchOutcome::Nothing
                 if is_provided || self.search.loader.is_absent || self.by_process =>
             {
@@ -155,7 +155,7 @@ impl LinkMapBuilder<'_> {
         Mapped::Module(module, how)
     }
 
-    /// `_dl_map_object_from_fd`: reuses the object of the same inode, else maps the file.
+    /// `_dl_map_object_from_fd`: reuses the object with the same inode, or else maps the file.
     pub(super) fn map_file(&mut self, asking: RequestedNeed, opened: FileToMap) -> Mapped {
         let (RequestedNeed { name, requester }, FileToMap { file, path, how }) = (asking, opened);
         let state = &mut self.state;
@@ -276,8 +276,8 @@ impl LinkMapBuilder<'_> {
         Some((module, Arc::clone(list)))
     }
 
-    /// For Guix's loader: the ld.so.cache in the store item of the program. `Err` if it has not
-    /// been read.
+    /// For Guix's loader: the ld.so.cache in the program's store item. `None` for other loaders,
+    /// and if that cache cannot be used. `Err` if the file has not been read yet.
     fn package_cache(&mut self) -> Result<Option<Arc<Cache>>, ()> {
         const STORE: &[u8] = b"/gnu/store/";
         let Search { store, loader, strings, cache, needs, .. } = &mut self.search;

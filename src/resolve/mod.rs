@@ -1,6 +1,6 @@
-//! Finds the file that the loader takes for every need of an entry point, in load order. The rules
-//! are glibc's (`elf/dl-load.c`, `elf/dl-deps.c`, `elf/dl-cache.c`), and in `musl` those of musl.
-//! The files of this folder cite their sources.
+//! Finds the file that the loader loads for each need of an entry point, in load order. The module
+//! `musl` follows musl's loader; all others follow glibc (`elf/dl-load.c`, `elf/dl-deps.c`,
+//! `elf/dl-cache.c`). Each file of this folder cites its sources.
 //!
 //! The stage opens no file. It takes facts from a [`FactStore`](crate::facts::FactStore) and
 //! returns a list of [`Need`](crate::facts::Need) for the missing ones. `audit` reads them and runs
@@ -42,16 +42,17 @@ use crate::id::{FileId, Id as _, LoaderId, ModuleId, StrId};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// An entry point.
+/// A file from which a closure starts, with its path, loader and host program.
 #[derive(Clone, Copy, Debug)]
 pub struct EntryPoint {
     /// The file.
     pub file: FileId,
-    /// The path by which it is started or opened. `$ORIGIN` and messages derive from it.
+    /// The path by which the file is started or opened. It appears in messages, and `$ORIGIN` may
+    /// derive from it.
     pub path: StrId,
     /// The loader whose rules apply.
     pub loader: LoaderId,
-    /// The program that loads it with dlopen; `None` if it is started directly.
+    /// The program that loads the file with dlopen; `None` if the file is started directly.
     pub host: Option<FileId>,
 }
 
@@ -62,26 +63,26 @@ impl EntryPoint {
     }
 }
 
-/// One object of a link map, or the stub of one that was not found or not searched for.
+/// One object of a link map, or a stub for a library that was not found or not searched for.
 #[derive(Clone, Debug)]
 pub struct Module {
     /// The file; `None` for a stub.
     pub file: Option<FileId>,
-    /// The name it was first requested by; the program's is empty.
+    /// The name by which the object was first requested; empty for the program.
     pub name: StrId,
-    /// The path it was opened by. A DT_NEEDED entry does not match the program by this path,
-    /// because glibc removes the path (`elf/rtld.c`).
+    /// The path by which the object was opened. A DT_NEEDED entry does not match the program by
+    /// this path, because glibc removes the path (`elf/rtld.c`).
     pub path: StrId,
-    /// Further names by which DT_NEEDED entries match it.
+    /// Further names by which DT_NEEDED entries match the object.
     pub aliases: Vec<StrId>,
-    /// The module whose need loaded it first; `None` for the program, the loader, a plugin under
-    /// glibc and a preloaded library under musl.
+    /// The module whose need first loaded the object; `None` for the program, the loader, a plugin
+    /// under glibc and a preloaded library under musl.
     pub requester: Option<ModuleId>,
-    /// How it was found.
+    /// How the object was found.
     pub how: FoundBy,
-    /// Indices of its needs in [`Closure::edges`].
+    /// Indices of the object's needs in [`Closure::edges`].
     pub edges: Range<usize>,
-    /// The highest version index that the loader knows for it, or [`EVERY_VERSION`]; see
+    /// The highest version index that the loader knows for the object, or [`EVERY_VERSION`]; see
     /// `versions`.
     pub version_limit: u16,
 }
@@ -99,7 +100,7 @@ impl Module {
         Self { file, name, path, aliases, requester, how, edges, version_limit }
     }
 
-    /// True if it is the stub of a need that was not found or not searched for.
+    /// True if the module is the stub of a need that was not found or not searched for.
     pub fn is_stub(&self) -> bool {
         matches!(self.how, FoundBy::Missing | FoundBy::Provided)
     }
@@ -117,19 +118,19 @@ impl Module {
 pub struct Edge {
     /// The module that has the need.
     pub from: ModuleId,
-    /// The name in the file.
+    /// The name as written in the file, before replacement of tokens.
     pub raw: StrId,
     /// The name after replacement of tokens.
     pub name: StrId,
     /// The tag: DT_NEEDED, DT_AUXILIARY or DT_FILTER.
     pub kind: NeedKind,
-    /// The module that satisfies it, or a stub.
+    /// The module that satisfies the need, or a stub.
     pub to: ModuleId,
     /// How this need was satisfied: `Loaded` if an already loaded module has the name.
     pub how: FoundBy,
 }
 
-/// The error at which the loader stops while it maps the objects of an entry point.
+/// The error that stops the loader while it maps the objects of an entry point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fatal {
     /// The subject of the message: a path, or a need as written.
@@ -138,18 +139,18 @@ pub struct Fatal {
     pub file: Option<FileId>,
     /// The module whose need caused it.
     pub requester: ModuleId,
-    /// The loader's text.
+    /// The loader's message.
     pub text: &'static str,
 }
 
-/// A library to preload that the loader could not load.
+/// An entry of a preload list that the loader could not load and skipped.
 #[derive(Clone, Debug)]
 pub struct PreloadFailure {
     /// The entry of the preload list.
     pub name: StrId,
     /// The variable or file that lists it, as in the loader's message.
     pub source: &'static str,
-    /// The loader's reason.
+    /// The reason in the loader's message.
     pub text: &'static str,
 }
 
@@ -173,8 +174,8 @@ pub struct Closure {
     pub root: EntryPoint,
     /// The program's module.
     main: Module,
-    /// The other modules. Entry points with the same needs and without a search path share one link
-    /// map.
+    /// The link map with the other modules. Entry points with the same needs and without a search
+    /// path share one link map.
     links: Arc<LinkMap>,
 }
 
@@ -189,7 +190,7 @@ struct LinkMap {
     start: ModuleId,
     /// True if filters have moved objects in the list.
     moved: bool,
-    /// Filtees of the entry point, which no DT_NEEDED entry matches by name.
+    /// Filtees of the entry point. No DT_NEEDED entry matches them by name.
     hidden: Vec<ModuleId>,
     /// Modules in the order in which they were mapped. Without a host program, index 0 is the entry
     /// point that this link map was built for, and index 1 the loader.
@@ -201,26 +202,27 @@ struct LinkMap {
     /// The search scope: the entry point and all found objects, breadth first. Filtees precede the
     /// object that names them.
     scope: Vec<ModuleId>,
-    /// The modules of `scope` that have a file, with that file, cached for speed. The program's
-    /// file is that of the entry point that this link map was built for.
+    /// The modules of `scope` that have a file, with that file, cached for speed. For the program,
+    /// it is the file of the entry point that this link map was built for.
     found: Vec<(ModuleId, FileId)>,
-    /// Order of relocation. Under glibc, dependencies come first, and a program last. Under musl it
-    /// is the order of the list, then the program.
+    /// Order of relocation. Under glibc, dependencies precede the objects that need them. Under
+    /// musl, objects are in list order, and the program comes last.
     order: Vec<ModuleId>,
-    /// The error at which the loader stops, if it stops. `list`, `scope` and `order` end there.
+    /// The error that stops the loader, if any. `list`, `scope` and `order` end at that point.
     fatal: Option<Fatal>,
     /// Libraries to preload that the loader skipped.
     preload_failures: Vec<PreloadFailure>,
-    /// Needs that were not found and did not stop the loader: musl's loader reports each and
-    /// continues.
+    /// Needs that musl's loader could not satisfy: it reports each and continues. Empty under
+    /// glibc.
     failures: Vec<LoadFailure>,
-    /// True if the result depends on the processor: a library was found by way of hwcaps.
+    /// True if the result depends on the processor: a library was found in a hwcaps directory or by
+    /// a hwcaps entry of ld.so.cache.
     by_cpu: bool,
     /// True if the result depends on the working directory.
     by_cwd: bool,
-    /// True if the result depends on the process: a path leads to `/proc/self` or the like.
+    /// True if the result depends on the process: a path leads to `/proc/self` or a similar path.
     by_process: bool,
-    /// Depths of modules, computed when the ends of a long chain of needs are first asked for.
+    /// Depths of modules, computed when the ends of a long chain of needs are first requested.
     depths: chain::Depths,
 }
 
@@ -261,13 +263,13 @@ impl LinkMap {
         base.iter().chain(&self.list).copied()
     }
 
-    /// The whole search scope: the host program's, then that of the entry point.
+    /// The whole search scope: the scope of the host program, then the entry point's own scope.
     fn whole_scope(&self) -> impl Iterator<Item = ModuleId> + '_ {
         let base = self.base.as_ref().map_or(&[][..], |base| base.scope());
         base.iter().chain(&self.scope).copied()
     }
 
-    /// All needs, those of the host program's modules first.
+    /// All needs; the needs of the host program's modules come first.
     fn whole_edges(&self) -> impl Iterator<Item = &Edge> {
         let base = self.base.as_ref().map_or(&[][..], |base| base.edges());
         base.iter().chain(&self.edges)
@@ -282,7 +284,7 @@ impl LinkMap {
     }
 
     /// True if a need was not found, or not searched for. Needs of a host program's modules are
-    /// left out.
+    /// ignored.
     fn lacks_any(&self) -> bool {
         self.modules.iter().any(Module::is_stub)
     }
@@ -325,14 +327,14 @@ impl Closure {
         &self.links.scope
     }
 
-    /// Order of relocation. Under glibc, dependencies come first, and a program last. Under musl it
-    /// is the order of the list, then the program.
+    /// Order of relocation. Under glibc, dependencies precede the objects that need them. Under
+    /// musl, objects are in list order, and the program comes last.
     pub fn order(&self) -> &[ModuleId] {
         &self.links.order
     }
 
-    /// The error at which the loader stops, if it stops. The list, the scope and the order of
-    /// relocation end there.
+    /// The error that stops the loader, if any. The list, the scope and the order of relocation end
+    /// at that point.
     pub fn fatal(&self) -> Option<&Fatal> {
         self.links.fatal.as_ref()
     }
@@ -342,13 +344,14 @@ impl Closure {
         &self.links.preload_failures
     }
 
-    /// Needs that were not found and did not stop the loader: musl's loader reports each and
-    /// continues.
+    /// Needs that musl's loader could not satisfy: it reports each and continues. Empty under
+    /// glibc.
     pub fn failures(&self) -> &[LoadFailure] {
         &self.links.failures
     }
 
-    /// True if the result depends on the processor: a library was found by way of hwcaps.
+    /// True if the result depends on the processor: a library was found in a hwcaps directory or by
+    /// a hwcaps entry of ld.so.cache.
     pub fn by_cpu(&self) -> bool {
         self.links.by_cpu
     }
@@ -358,8 +361,8 @@ impl Closure {
         self.links.by_cwd
     }
 
-    /// True if the result depends on the process that loads: a path leads to `/proc/self` or the
-    /// like.
+    /// True if the result depends on the process that loads: a path leads to `/proc/self` or a
+    /// similar path.
     pub fn by_process(&self) -> bool {
         self.links.by_process
     }
@@ -369,12 +372,12 @@ impl Closure {
         self.links.answers(index, name)
     }
 
-    /// The whole search scope: the host program's, then that of the entry point.
+    /// The whole search scope: the scope of the host program, then the entry point's own scope.
     pub fn whole_scope(&self) -> impl Iterator<Item = ModuleId> + '_ {
         self.links.whole_scope()
     }
 
-    /// All needs, those of the host program's modules first.
+    /// All needs; the needs of the host program's modules come first.
     pub fn whole_edges(&self) -> impl Iterator<Item = &Edge> {
         self.links.whole_edges()
     }
@@ -385,7 +388,7 @@ impl Closure {
     }
 
     /// True if a need was not found, or not searched for. Needs of a host program's modules are
-    /// left out.
+    /// ignored.
     pub fn lacks_any(&self) -> bool {
         self.links.lacks_any()
     }
@@ -405,12 +408,14 @@ impl Closure {
         self.links.ends_of_chain(module)
     }
 
-    /// An id that is equal for closures that share all modules except that of the entry point.
+    /// An id of the link map. It is equal for closures that share all modules except the entry
+    /// point's.
     pub fn links_id(&self) -> usize {
         Arc::as_ptr(&self.links).addr()
     }
 
-    /// The closure of the program that loads the entry point with dlopen.
+    /// The closure of the program that loads the entry point with dlopen; `None` if the entry point
+    /// is started directly.
     pub fn host(&self) -> Option<&Arc<Self>> {
         self.links.base.as_ref()
     }
@@ -420,20 +425,21 @@ impl Closure {
         if index == ROOT { &self.main } else { self.links.module(index) }
     }
 
-    /// The modules of the entry point, in the order in which they were mapped, without those of its
-    /// host program.
+    /// The modules of the entry point, in the order in which they were mapped, without the modules
+    /// of its host program.
     pub fn modules(&self) -> impl Iterator<Item = (ModuleId, &Module)> {
         let own = (self.links.base_count()..self.module_count()).map(ModuleId::from_index);
         own.map(|index| (index, self.module(index)))
     }
 
-    /// Copies of all modules, those of the host program first.
+    /// Copies of all modules; the modules of the host program come first.
     fn all_modules(&self) -> impl Iterator<Item = Module> + '_ {
         let all = (0..self.module_count()).map(ModuleId::from_index);
         all.map(|index| self.module(index).clone())
     }
 
-    /// Modules of the entry point with a file, in scope order, without those of its host program.
+    /// Modules of the entry point with a file, in scope order, without the modules of its host
+    /// program.
     pub fn found(&self) -> impl Iterator<Item = (ModuleId, FileId)> + '_ {
         let file = |module, built_for| match module {
             ROOT => self.main.file.unwrap_or(built_for),
@@ -442,7 +448,7 @@ impl Closure {
         self.links.found.iter().map(move |(module, built_for)| (*module, file(*module, *built_for)))
     }
 
-    /// All modules with a file in the scope, those of the host program first.
+    /// All modules with a file in the scope; the modules of the host program come first.
     pub fn in_scope(&self) -> impl Iterator<Item = (ModuleId, FileId)> + '_ {
         self.host().into_iter().flat_map(|host| host.found()).chain(self.found())
     }

@@ -14,13 +14,13 @@ type Signature = (Option<StrId>, Option<StrId>, Box<[(NeedKind, StrId)]>);
 #[derive(Clone, Copy)]
 pub(super) struct NeedName {
     pub(super) kind: NeedKind,
-    /// The text in the file.
+    /// The text as written in the file.
     pub(super) raw: StrId,
     /// True if the text contains a dollar sign.
     pub(super) has_token: bool,
 }
 
-/// The data that a link map needs of one object.
+/// The data of one object that a link map needs.
 pub(super) struct ObjectNames {
     /// `None` if the object has a search path, a token or DF_1_NODEFLIB.
     pub(super) signature: Option<SignatureId>,
@@ -38,12 +38,13 @@ pub(super) struct ObjectNames {
 }
 
 impl ObjectNames {
-    /// The effective DT_RPATH: the loader ignores it if there is a DT_RUNPATH.
+    /// The effective DT_RPATH. `None` if the object also has DT_RUNPATH: the loader then ignores
+    /// DT_RPATH.
     pub(super) fn counting_rpath(&self) -> Option<StrId> {
         self.rpath.filter(|_| self.runpath.is_none())
     }
 
-    /// True if searches for its needs depend only on its loader and its requesters.
+    /// True if searches for the object's needs depend only on its loader and its requesters.
     pub(super) fn is_plain(&self) -> bool {
         self.rpath.is_none() && self.runpath.is_none() && !self.nodeflib
     }

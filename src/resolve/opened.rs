@@ -7,7 +7,7 @@ use crate::id::Id as _;
 use std::sync::Arc;
 
 impl Closure {
-    /// The closure of the process after the host program has opened this entry point; `None` if the
+    /// The closure of the process after the host program has opened this entry point. `None` if the
     /// loader stops, or if there is no host program. A missing library stays a stub and is thus
     /// reported once.
     pub(super) fn after_opening(&self) -> Option<Self> {

@@ -23,13 +23,14 @@ pub(super) struct DirList {
 /// One directory to try: a search directory with one of the loader's subdirectories.
 #[derive(Clone, Copy)]
 pub(super) struct Probe {
-    /// With a trailing slash; empty for the current directory.
+    /// The path with a trailing slash; empty for the current directory.
     pub(super) path: StrId,
-    /// Index of its search directory.
+    /// Index of the search directory in `DirList::dirs`.
     pub(super) dir: usize,
-    /// True for a subdirectory that the loader tries only on some processors.
+    /// True for a subdirectory that may depend on the processor: any but those that begin with
+    /// `tls/`.
     pub(super) by_cpu: bool,
-    /// True for a subdirectory.
+    /// True for one of the loader's subdirectories, false for the search directory itself.
     pub(super) subdir: bool,
     /// True if the path starts at the current directory.
     pub(super) relative: bool,
@@ -102,7 +103,7 @@ impl DirLists {
     }
 
     /// Finds the directories of a list that exist; false if a fact is missing. Relative directories
-    /// always count as existing.
+    /// are assumed to exist.
     pub(super) fn prepare(&mut self, list: &DirList, ask: &mut Ask<'_>) -> bool {
         if list.ready.get().is_some() {
             return true;
@@ -187,7 +188,7 @@ impl Ask<'_> {
     }
 }
 
-/// The entries of a search path. musl skips empty ones, and a line break separates entries too.
+/// The entries of a search path. musl skips empty entries, and also splits at line breaks.
 pub(crate) fn entries<'t>(list: &'t [u8], loader: &Loader) -> impl Iterator<Item = &'t [u8]> {
     let is_musl = loader.is_musl();
     let entries = list.split(move |b| *b == b':' || (is_musl && *b == b'\n'));
@@ -195,7 +196,8 @@ pub(crate) fn entries<'t>(list: &'t [u8], loader: &Loader) -> impl Iterator<Item
 }
 
 /// Expands the tokens in an entry of a search path. `origin` is the directory of the object that
-/// has the path. `None` if a token has no value. musl then ignores the whole path.
+/// has the path. `None` if a token has no value. musl knows only `$ORIGIN`, and ignores the whole
+/// path if there is another token.
 pub(crate) fn expanded(entry: &[u8], loader: &Loader, origin: &[u8]) -> Option<Vec<u8>> {
     if loader.is_musl() {
         return tokens::expand_musl(entry, origin);

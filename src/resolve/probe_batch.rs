@@ -1,6 +1,6 @@
-//! Long lists of directories. Their paths are requested in batches. Failures are cached by path
-//! only in the first batch: thousands of needs in thousands of directories are millions of paths,
-//! and all may fail. `search` and musl's search use this module.
+//! Splits the probes of a long directory list into batches, and each round requests one batch.
+//! Failures are cached by path only in the first batch: thousands of needs in thousands of
+//! directories are millions of paths, and all may fail. `search` and musl's search use this module.
 
 use crate::facts::ProbeBatch;
 use crate::id::StrId;
@@ -16,7 +16,7 @@ const FURTHER: usize = 512;
 pub(super) struct Passed {
     /// Number of probes that are done; the search continues after them.
     pub(super) done: usize,
-    /// Properties of those probes, as in `SearchFlags`.
+    /// Flags of the probes that are done, as in `SearchFlags`.
     pub(super) by_cwd: bool,
     pub(super) by_process: bool,
     pub(super) other_class: bool,

@@ -1,5 +1,6 @@
 //! The state shared by all entry points of a run: strings, loaders, names of objects and search
-//! results. `candidate` and `audit` ask it for closures; `closure` and `musl` build them.
+//! results. `candidate` and `audit` request closures from [`Resolver`]; `closure` and `musl` build
+//! them.
 
 use super::closure::Built;
 use super::loader::{ConfigDefect, Family, Loaders};
@@ -38,7 +39,7 @@ pub(super) struct Suspended(Box<LinkMapState>);
 pub struct Resolver {
     /// All strings of closures.
     pub strings: Strings,
-    /// All loaders.
+    /// The loaders of all entry points, each read once.
     pub loaders: Loaders,
     names: NameTable,
     searches: SearchCache,
@@ -64,7 +65,7 @@ impl Resolver {
     }
 
     /// The directories of an object's own RPATH or RUNPATH, for the choice of its loader. Before a
-    /// loader is chosen, `$LIB` is taken as `lib`, and entries with `$PLATFORM` are dropped.
+    /// loader is chosen, `$LIB` is assumed to be `lib`, and entries with `$PLATFORM` are dropped.
     pub fn own_dirs(&mut self, object: &Object, path: &[u8], plan: &Plan) -> Vec<StrId> {
         let Some(list) = object.runpath.or(object.rpath) else { return Vec::new() };
         let origin = tokens::origin(path, plan.cwd.as_os_str().as_bytes());
@@ -83,9 +84,9 @@ impl Resolver {
             .collect()
     }
 
-    /// The closure of `root`, or the missing facts. If there is a `host`, it opens `root` as a
-    /// plugin. The list of missing facts is empty if an entry point with the same key has requested
-    /// them in this round. A suspended build stays in `before` until the next round.
+    /// The closure of `root`, or the missing facts. If `host` is given, this program opens `root`
+    /// as a plugin. The list of missing facts is empty if an entry point with the same key has
+    /// requested them in this round. A suspended build stays in `before` until the next round.
     pub(super) fn closure(
         &mut self,
         store: &dyn FactStore,
@@ -198,9 +199,9 @@ impl Resolver {
         self.waiting.clear();
     }
 
-    /// Searches ahead for the needs of `files` without a search path, under each glibc loader.
-    /// Returns the missing facts. Entry points will need most of these facts: reading them early
-    /// saves rounds. Does nothing if LD_LIBRARY_PATH is set, and skips Guix's loader.
+    /// Searches ahead, under each glibc loader, for the needs of those `files` that have no search
+    /// path. Returns the missing facts. Entry points will need most of these facts: reading them
+    /// early saves rounds. Does nothing if LD_LIBRARY_PATH is set, and skips Guix's loader.
     pub(super) fn look_ahead(
         &mut self,
         store: &dyn FactStore,

@@ -33,7 +33,7 @@ enum MemoisedSearch {
     Asked(u32),
 }
 
-/// Searches and lists of directories, for all entry points of a run.
+/// Memoised searches and lists of directories, for all entry points of a run.
 #[derive(Default)]
 pub(super) struct SearchCache {
     pub(super) lists: DirLists,
@@ -75,17 +75,17 @@ impl SearchCache {
 
 /// The inputs and the cache of the searches for one entry point.
 pub(super) struct Search<'a> {
-    /// The facts.
+    /// Facts about all files read so far.
     pub(super) store: &'a dyn FactStore,
     /// The plan of the run.
     pub(super) plan: &'a Plan,
-    /// The rules.
+    /// The loader whose rules apply.
     pub(super) loader: &'a Loader,
-    /// All strings.
+    /// The strings behind all string ids.
     pub(super) strings: &'a mut Strings,
     /// Results of earlier searches.
     pub(super) cache: &'a mut SearchCache,
-    /// Facts that are missing.
+    /// Receives the facts that are missing.
     pub(super) needs: &'a mut Vec<Need>,
 }
 
@@ -116,7 +116,7 @@ impl Search<'_> {
         (&mut cache.lists, Ask { store: *store, loader, strings, needs })
     }
 
-    /// The directories of a path list of an object whose `$ORIGIN` is `origin`.
+    /// The directories of the path list `text` in an object whose `$ORIGIN` is `origin`.
     pub(super) fn dirs(&mut self, text: StrId, origin: StrId) -> Arc<DirList> {
         let (lists, mut ask) = self.lists();
         lists.of(text, origin, &mut ask)
@@ -390,7 +390,8 @@ impl Steps<'_, '_> {
         }
     }
 
-    /// The path in ld.so.cache for the name. True if its entry is for a hwcaps subdirectory.
+    /// The path that ld.so.cache has for the name, and true if its entry is for a hwcaps
+    /// subdirectory.
     fn cached(&mut self) -> Option<(StrId, bool)> {
         let Search { loader, strings, plan, .. } = &mut *self.search;
         let cache = if loader.package_cache {

@@ -28,14 +28,14 @@ pub enum Opening {
     Stopped(&'static str),
 }
 
-/// The result of a search, and the facts that it depends on.
+/// The result of a search, with its flags.
 #[derive(Clone, Copy)]
 pub(super) struct SearchResult {
     pub(super) found: SearchOutcome,
     pub(super) seen: SearchFlags,
 }
 
-/// Facts that a search came across.
+/// Properties of the paths that a search tried.
 #[derive(Clone, Copy, Default)]
 pub(super) struct SearchFlags {
     /// The file was found in a hwcaps directory, or by a hwcaps entry of the cache.
@@ -54,9 +54,9 @@ pub(super) struct Requester {
     /// DT_RPATH lists in search order: the object's own, its requester's and so on, each with its
     /// module. Empty if the object has DT_RUNPATH.
     pub(super) rpaths: Vec<(ModuleId, Arc<DirList>)>,
-    /// LD_LIBRARY_PATH's list.
+    /// Directories of LD_LIBRARY_PATH; `None` if it is empty.
     pub(super) library_path: Option<Arc<DirList>>,
-    /// DT_RUNPATH's list.
+    /// Directories of DT_RUNPATH; `None` if the object has no DT_RUNPATH.
     pub(super) runpath: Option<Arc<DirList>>,
     /// DF_1_NODEFLIB
     pub(super) nodeflib: bool,

@@ -52,15 +52,15 @@ pub(super) struct LinkMapState {
 /// Data of one module during the build.
 #[derive(Clone, Default)]
 pub(super) struct Working {
-    /// The names of its object; `None` for a stub.
+    /// The names of the module's object; `None` for a stub.
     pub(super) names: Option<Arc<ObjectNames>>,
-    /// `$ORIGIN`
+    /// `$ORIGIN`; `None` until it is computed.
     pub(super) origin: Option<StrId>,
-    /// DT_RPATH lists that apply to its needs.
+    /// DT_RPATH lists that apply to the module's needs; `None` until they are computed.
     pub(super) rpaths: Option<Inherited>,
-    /// The search paths and flags that apply to its needs.
+    /// The search paths and flags that apply to the module's needs; `None` until they are computed.
     pub(super) requester: Option<Arc<Requester>>,
-    /// True if it is in the queue.
+    /// True if the module is in the queue.
     pub(super) queued: bool,
 }
 
@@ -73,7 +73,7 @@ pub(super) struct Inherited {
     pub(super) next: Option<ModuleId>,
 }
 
-/// A map up to this capacity is always kept.
+/// Capacity, in entries, up to which [`clear`] always keeps a map.
 const ROOM: usize = 4096;
 
 /// Empties a map. Clearing takes time proportional to the capacity, so a large map with few entries
@@ -198,8 +198,8 @@ impl LinkMapState {
         !module.is_stub() && (module.answers(name) || soname())
     }
 
-    /// The module whose DT_RPATH is searched after that of `module`: its requester or, for a
-    /// plugin, the host program.
+    /// The module whose DT_RPATH is searched after the DT_RPATH of `module`: its requester or, for
+    /// a plugin, the host program.
     pub(super) fn above(&self, module: ModuleId) -> Option<ModuleId> {
         let hosted = self.base.is_some() && module == self.start && module != ROOT;
         self.modules[module].requester.or(hosted.then_some(ROOT))
@@ -268,7 +268,7 @@ impl LinkMapState {
         None
     }
 
-    /// True if the file of the target is also that of the filter or of one of the filter's
+    /// True if the target's file is also the file of the filter, or of one of the filter's
     /// requesters. No DT_NEEDED entry matches the target by name, so the loader maps the target
     /// again and again until memory runs out.
     fn is_below_itself(&self, target: ModuleId, filter: ModuleId) -> bool {

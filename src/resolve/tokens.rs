@@ -1,6 +1,5 @@
-//! Dynamic string tokens: `$ORIGIN`, `$LIB`, `$PLATFORM` and their `${…}` forms
-//! (`elf/dl-load.c`, `is_dst` and `_dl_dst_substitute`). musl knows `$ORIGIN` alone
-//! (`ldso/dynlink.c`, `fixup_rpath`).
+//! Dynamic string tokens: `$ORIGIN`, `$LIB`, `$PLATFORM` and their `${…}` forms (`elf/dl-load.c`,
+//! `is_dst` and `_dl_dst_substitute`). musl knows only `$ORIGIN` (`ldso/dynlink.c`, `fixup_rpath`).
 
 /// The values of the tokens in one object.
 #[derive(Clone, Copy)]
@@ -56,7 +55,8 @@ pub(super) fn expand(text: &[u8], tokens: Tokens<'_>) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The spellings of the only token that musl knows. `$ORIGINAL` begins with it too.
+/// The spellings of the only token that musl knows. musl also replaces them at the start of a
+/// longer name, such as `$ORIGINAL`.
 const MUSL_ORIGIN: [&[u8]; 2] = [b"$ORIGIN", b"${ORIGIN}"];
 
 /// True if musl finds `$ORIGIN` at the start of `text`.

@@ -4,9 +4,9 @@
 use super::FoundBy;
 use crate::tree::Errno;
 
-/// Maximum number of recorded paths of one entry point. All needs of the entry point share it
-/// equally. `LEAST` and `MOST` bound the share of one need. Further missing paths are only counted:
-/// thousands of needs in thousands of directories would be millions of paths.
+/// Maximum number of recorded paths of one entry point. All needs of the entry point share this
+/// number equally. `LEAST` and `MOST` bound the share of one need. Further missing paths are only
+/// counted: thousands of needs in thousands of directories would be millions of paths.
 const MOST_OF_ROOT: usize = 1 << 16;
 const LEAST: usize = 16;
 const MOST: usize = 512;
@@ -20,14 +20,15 @@ pub struct Tried {
     pub how: FoundBy,
     /// The loader's reaction.
     pub outcome: TriedOutcome,
-    /// True if it is in one of the loader's subdirectories, not in the search directory itself.
+    /// True if the path is in one of the loader's subdirectories, not in the search directory
+    /// itself.
     pub subdir: bool,
 }
 
 /// The loader's reaction to one candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TriedOutcome {
-    /// The loader takes the file.
+    /// The loader accepts the file.
     Taken,
     /// `open` failed.
     Failed(Errno),
@@ -35,13 +36,13 @@ pub enum TriedOutcome {
     Ended(Errno),
     /// The path leads to a different file in each process.
     OfProcess,
-    /// Another ELFCLASS.
+    /// The file has another ELF class.
     WrongClass,
-    /// Another machine.
+    /// The file is for another machine.
     WrongMachine,
-    /// The loader stops.
+    /// The loader stops with this message.
     Fatal(&'static str),
-    /// The directory does not exist.
+    /// The search directory does not exist.
     NoDirectory,
     /// A cache entry that DF_1_NODEFLIB forbids.
     Forbidden,

@@ -17,12 +17,12 @@ pub enum VersionDefect {
     NoVersions,
 }
 
-/// One message of the loader, in its order.
+/// One message of the loader about a needed version.
 #[derive(Clone, Debug)]
 pub struct VersionIssue {
     /// The module that needs the version.
     pub requester: ModuleId,
-    /// The module that should define it.
+    /// The module that should define the version.
     pub provider: ModuleId,
     /// The name of the version that the requester needs.
     pub version: Box<[u8]>,
@@ -30,7 +30,7 @@ pub struct VersionIssue {
     pub complaint: VersionDefect,
 }
 
-/// The error at which the loader stops during the check.
+/// The error that stops the loader during the check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
     /// An object needs versions of a file, and no loaded object has the file's name (`assert
@@ -43,7 +43,7 @@ pub enum Stop {
 /// The result of the check of one entry point.
 #[derive(Clone, Debug, Default)]
 pub struct Checked {
-    /// Messages in order.
+    /// Messages in the loader's order.
     pub issues: Vec<VersionIssue>,
     /// Set if the loader stops at the check.
     pub stop: Option<Stop>,
@@ -54,8 +54,8 @@ const RELR_CHECK: GlibcVersion = GlibcVersion::new(2, 36);
 /// The marker: the version that an object with DT_RELR must need.
 const RELR_MARKER: &[u8] = b"GLIBC_ABI_DT_RELR";
 
-/// Objects in the order in which the loader checks them: the program, then its list. dlopen checks
-/// only the new objects in the plugin's scope (`elf/dl-open.c`).
+/// Objects in the order in which the loader checks them: the program, then the loader's list.
+/// dlopen checks only the new objects in the plugin's scope (`elf/dl-open.c`).
 fn checked_order(closure: &Closure) -> impl Iterator<Item = (ModuleId, FileId)> + '_ {
     let hosted = closure.host().is_some();
     let (root, list) = if hosted { (None, closure.scope()) } else { (Some(ROOT), closure.list()) };
@@ -78,7 +78,8 @@ pub struct VersionMemo {
 /// object of every entry point, and nearly always needs only this table.
 #[derive(Default)]
 pub struct NeededFiles {
-    /// By file: start and end of its range in `names`, and whether DT_RELR lacks its marker.
+    /// By file: start and end of its range in `names`, and true if the object has DT_RELR without
+    /// its marker.
     of: Vec<(usize, usize, bool)>,
     /// The vn_file names in file order; `None` for a name that no closure contains.
     names: Vec<Option<StrId>>,
@@ -109,7 +110,7 @@ impl NeededFiles {
     }
 }
 
-/// A map from small numbers to modules. It is cleared in constant time: a new stamp makes all
+/// A map from small numbers to modules. The map is cleared in constant time: a new stamp makes all
 /// earlier entries invalid.
 #[derive(Default)]
 struct Stamped {
@@ -164,8 +165,8 @@ impl<'m> Answering<'m> {
     }
 }
 
-/// The first object, found or missing, that has the name `name` (`find_needed`). A soname counts
-/// only if an earlier need matched it.
+/// The first object, found or missing, that has the name `name` (`find_needed`). A DT_SONAME
+/// matches only if an earlier need matched it, because it is then an alias.
 fn find_needed(links: &LinkMap, name: StrId) -> Option<ModuleId> {
     let answers = |index: &ModuleId| links.answers(*index, name);
     std::iter::once(ROOT)
@@ -186,7 +187,7 @@ fn find_in_scope(closure: &Closure, index: ModuleId, name: StrId) -> Option<Modu
 pub enum CheckedObjects {
     /// All objects.
     Whole,
-    /// Only the entry point itself; the others have no defect.
+    /// Only the entry point itself; the other objects are known to have no defect.
     Root,
     /// All but the entry point.
     Others,
@@ -195,11 +196,11 @@ pub enum CheckedObjects {
 /// The input of a check.
 #[derive(Clone, Copy)]
 pub struct VersionCheck<'a> {
-    /// The facts.
+    /// Facts about all files.
     pub store: &'a dyn FactStore,
     /// The files whose versions objects need.
     pub needed: &'a NeededFiles,
-    /// glibc's release.
+    /// The glibc release whose rules apply.
     pub release: GlibcVersion,
     /// The objects that are checked.
     pub part: CheckedObjects,
@@ -292,8 +293,8 @@ fn relr_unmarked(object: &Object) -> bool {
 }
 
 /// Sets `version_limit`. If a needed file is missing, the loader sizes an object's version table by
-/// the highest index of some versions. These are the versions that the object defines, and those
-/// that it needs of found files. Without such versions, the loader makes no table.
+/// the highest index of some versions. These are the versions that the object defines, and the
+/// versions that it needs of found files. Without such versions, the loader makes no table.
 pub(super) fn limit_tables(links: &mut LinkMap, store: &dyn FactStore, strings: &Strings) {
     if !links.lacks_any() {
         return;

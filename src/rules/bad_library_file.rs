@@ -75,7 +75,7 @@ fn check(query: &Query<'_>) -> Findings {
     stopped.chain(refused(query)).chain(interpreters).collect()
 }
 
-/// Entry points that a loader refuses to start.
+/// Findings about entry points that the loader refuses to start.
 fn refused<'a>(query: &'a Query<'_>) -> impl Iterator<Item = Box<Finding>> + 'a {
     query.without_loader().iter().filter_map(|(file, why)| {
         let NoLoader::Refused(text) = why else { return None };

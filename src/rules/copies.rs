@@ -25,7 +25,7 @@ impl LoadedCopy {
 }
 
 impl Query<'_> {
-    /// DT_SONAME of a file, or its file name.
+    /// The DT_SONAME of a file; the file name if it has none.
     pub(super) fn library_name(&self, file: FileId) -> &[u8] {
         self.facts(file).library_name()
     }

@@ -66,7 +66,8 @@ sets count as listed. If a value has unknown names, such as a variable of anothe
 names: `undecided` reports the value, and archives that are not listed are not reported.
 ";
 
-/// Upper bound for the evidence of one finding: names on the list that no archive was found for.
+/// Maximum number of names in the evidence of one finding, about listed names without a candidate
+/// archive.
 const MOST_NAMED: usize = 100;
 
 fn check(query: &Query<'_>) -> Findings {
@@ -89,7 +90,7 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// Lists with a value whose names are unknown, as findings of `rule`.
+/// Findings of `rule` about lists that have a value with unknown names.
 pub(super) fn unanswered(query: &Query<'_>, rule: RuleId) -> Findings {
     let mut out = Findings::new();
     for (entry, archives) in query.merged() {
@@ -240,8 +241,8 @@ impl<'a> Drift<'a> {
     }
 
     /// Findings about archives to add to the list. Such an archive is neither listed nor merged,
-    /// but it defines undefined symbols of a library or is needed by an archive that does. Only
-    /// symbols to which the merged archive refers count.
+    /// but it defines undefined symbols of a library or is needed by an archive that does. Symbols
+    /// to which the merged archive does not refer are ignored.
     fn needed(
         &self,
         inside: &BTreeMap<ArchiveId, usize>,

@@ -93,7 +93,8 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// The text of a defect in reports. `detail` is part of the fingerprint, so its text never changes.
+/// The current wording of the defect `what`, for messages. `detail` keeps the old wording, which is
+/// part of fingerprints.
 fn sentence(what: &str) -> &str {
     match what {
         "is larger by its header than the space it has" => "has an impossible size in its header",
@@ -178,8 +179,8 @@ fn contradictions(entry: &ContainerEntry, object: &CodeObject) -> Vec<String> {
     out
 }
 
-/// A finding about a standalone code object or bundle whose file name names a GPU target. The file
-/// has no code for that target.
+/// A finding if the file name of a standalone code object or bundle names a GPU target for which
+/// the file has no code.
 fn name(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Option<Box<Finding>> {
     let name = query.path(file).file_name()?.as_bytes();
     // A kpack file may be named after a family of GPUs.

@@ -19,7 +19,7 @@ pub(super) static RULE: Rule = Rule::new(
 
 /// The reach of a signed 32-bit displacement, in bytes.
 const REACH: u64 = 1 << 31;
-/// Upper bound for the sections named in a finding.
+/// Maximum number of sections or segments that a finding names.
 const MOST: usize = 3;
 
 const DOCS: &str = "\

@@ -56,7 +56,7 @@ for a linker, the default version of a symbol counts as its definition, also if 
 does a definition with exactly the version that the object needs.
 ";
 
-/// Upper bound for the symbols named as evidence.
+/// Maximum number of symbols that a finding lists.
 const MOST: usize = 20;
 
 fn check(query: &Query<'_>) -> Findings {
@@ -79,8 +79,9 @@ fn check(query: &Query<'_>) -> Findings {
 
 type Names = BTreeSet<Vec<u8>>;
 
-/// Libraries whose symbols `module` uses although no DT_NEEDED of `module` names them. Its other
-/// libraries need them. The value has the symbols that `module` uses.
+/// Libraries whose symbols `module` uses although none of its DT_NEEDED entries names them. Other
+/// libraries that `module` needs load these libraries. The value has the symbols that `module`
+/// uses.
 fn indirect(
     query: &Query<'_>,
     closure: &Closure,
@@ -122,8 +123,8 @@ fn indirect(
     out
 }
 
-/// True if the reference of an object has a version, and `near` defines the name in exactly this
-/// version. It may have been the default version when the object was linked.
+/// True if the reference has a version and `near` defines the name in exactly this version. When
+/// the object was linked, this may have been the default version.
 fn has_version(
     query: &Query<'_>,
     closure: &Closure,
@@ -134,7 +135,7 @@ fn has_version(
     let Some((object, definer)) = object_of(module).zip(object_of(near)) else { return false };
     let limit = |module| closure.module(module).version_limit;
     let version = lookup::wanted(object, reference.version, limit(module));
-    // musl's loader ignores versions and skips definitions with another version than the default.
+    // musl's loader ignores needed versions and skips definitions whose version is not the default.
     if version.is_none() || query.loader(closure).is_musl() {
         return false;
     }
@@ -150,7 +151,8 @@ fn copies(query: &Query<'_>, file: Option<FileId>, symbol: SymbolIndex) -> bool 
     })
 }
 
-/// The modules that the needs of `module` load in turn, breadth first.
+/// The modules that the direct needs of `module` load, directly or through other modules, breadth
+/// first.
 fn below(closure: &Closure, module: ModuleId, direct: &[ModuleId]) -> Vec<ModuleId> {
     let mut seen: FastSet<ModuleId> = direct.iter().copied().chain([module]).collect();
     let mut next: VecDeque<ModuleId> = direct.iter().copied().collect();

@@ -108,7 +108,7 @@ struct Path {
     is_tagged: bool,
 }
 
-/// The components of a name. A nested name ends at its `E`. Another name has one component, after
+/// The components of a name. A nested name ends at its `E`. Any other name has one component, after
 /// an optional `St`.
 fn path(text: &[u8], is_nested: bool) -> Option<Path> {
     let mut out = Path { components: Vec::new(), end: 0, is_tagged: false };

@@ -4,7 +4,8 @@
 //! optional facts a run needs.
 //!
 //! A rule reads a [`Query`] and returns findings without levels; `triage` sets the levels. A rule
-//! opens no file and models no loader behaviour. Only rules make findings.
+//! opens no file and models no loader behaviour. Only rules make findings, with one exception:
+//! `crate::diff` makes the findings of the rules about differences between two reports.
 
 mod added_need;
 mod bad_library_file;
@@ -187,7 +188,7 @@ pub fn find(id: &str) -> Option<&'static Rule> {
 pub const HEADINGS: [&str; 5] =
     ["What it does", "Why it matters", "Example", "How to fix", "Limits"];
 
-/// Every rule, as policies and command lines may name it.
+/// The catalogue of all rules, for the readers of policies and command lines.
 pub fn catalogue() -> &'static Catalogue {
     static CATALOGUE: LazyLock<Catalogue> =
         LazyLock::new(|| Catalogue::new(RULES.iter().map(|rule| rule.known())));

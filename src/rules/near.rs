@@ -19,15 +19,16 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Maximum numbers of definitions: stored for each key and file, stored for each key, and listed
-/// for each symbol.
+/// Maximum numbers of definitions: [`MOST_OF_FILE`] are stored for each key and file,
+/// [`MOST_OF_ALL`] are stored for each key, and [`MOST`] are listed for each symbol.
 const MOST_OF_FILE: usize = 16;
 const MOST_OF_ALL: usize = 512;
 const MOST: usize = 3;
 /// Maximum number of other class members that are listed for one symbol.
 const MOST_MEMBERS: usize = 2;
 
-/// The way in which a definition differs from the undefined symbol, the nearest first.
+/// The difference between a definition and the undefined symbol. The smallest difference comes
+/// first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Miss {
     Machine,
@@ -107,13 +108,14 @@ pub(crate) struct NearQuery {
 #[derive(Default)]
 struct Seconds {
     names: FastSet<Vec<u8>>,
-    /// True if every second component is wanted.
+    /// True if any second component is wanted.
     all: bool,
 }
 
 impl Seconds {
-    /// Adds a wanted name, given its first component and the text after it. If its second component
-    /// belongs to the scope, all names of the scope have it; else every second component is wanted.
+    /// Adds a wanted name, split after its first component. If the second component is part of the
+    /// scope, all names of that scope have this component. Otherwise, any second component is
+    /// wanted.
     fn add(&mut self, (first, rest): (&[u8], &[u8]), parts: Option<&Parts<'_>>) {
         let is_shared = |second: &&[u8]| {
             parts.is_none_or(|parts| {
@@ -129,7 +131,7 @@ impl Seconds {
 }
 
 impl NearQuery {
-    /// The names and keys of these undefined names.
+    /// The query for the near misses of these undefined names.
     pub(crate) fn new<'n>(undefined: impl Iterator<Item = &'n [u8]>) -> Self {
         let mut out = Self::default();
         for symbol in undefined {
@@ -164,8 +166,9 @@ impl NearQuery {
     }
 
     /// The definitions in `archives` that nearly fit, in the order of `archives`. Definitions in
-    /// the namespace `std` are searched for only in archives of the C++ library, because all others
-    /// have instances of the same templates. Only indexes that may list a near name are read.
+    /// the namespace `std` are searched for only in archives of the C++ library, because all other
+    /// archives have instances of the same templates. Only indices that may list a near name are
+    /// read.
     pub(crate) fn in_archives(
         &self,
         (audit, tree): (&Audit, &dyn Tree),
@@ -184,7 +187,7 @@ impl NearQuery {
             let is_listed = |name: &[u8]| !is_in_std(name) && is_listed(name);
             out.extend(audit.definitions_like(tree, &other, &is_listed));
         }
-        // The table of names has the definitions of the wanted names themselves.
+        // Definitions of the wanted names themselves come from the table of names.
         let given: FastSet<ArchiveId> = archives.iter().copied().collect();
         for name in &self.names {
             let found = library.find(name).into_iter().flat_map(|id| library.definitions(id));
@@ -212,7 +215,8 @@ impl NearQuery {
     fn of(&self, name: &[u8]) -> Vec<NearKey> {
         let mut out: Vec<NearKey> = Vec::new();
         let lead = first_component(name);
-        // A wanted name shares its own scope. This test is cheaper than hashing a whole name.
+        // A wanted name passes this test, because it shares its own scope. The test is cheaper than
+        // hashing a whole name.
         if lead.is_some_and(|lead| !self.may_share_scope(lead)) {
             return out;
         }
@@ -282,10 +286,10 @@ impl<'a> NearMisses<'a> {
         Self { found: gathered(of_files), scopes: FastMap::default() }
     }
 
-    /// The definitions nearest to one symbol of an object for `target`, among all files, the
-    /// nearest first. Definitions that fit exactly are left out: the same name and machine, and the
-    /// same version or none. The caller knows why the linker did not take them. If nothing else is
-    /// near, the result has definitions for another machine.
+    /// The definitions in all files that are nearest to a symbol, the nearest first. An object for
+    /// `target` refers to the symbol. Exact definitions are left out: the same name and machine,
+    /// and the same version or none. The caller knows why the linker did not take them. If nothing
+    /// else is near, the result has definitions for another machine.
     pub(crate) fn of_link(&self, symbol: &[u8], target: Option<Target>) -> Vec<NearMiss<'a>> {
         let (name, version) = split(symbol);
         let links = |definition: &CandidateDefinition<'a>| match (target, definition.target) {
@@ -310,8 +314,8 @@ impl<'a> NearMisses<'a> {
     }
 
     /// The definitions nearest to a symbol that `file` refers to, in the scope of an entry point,
-    /// the nearest first. A definition of the same name in `file` itself is left out: it is the
-    /// space for a variable that the program copies from a library.
+    /// the nearest first. A definition of the same name in `file` itself is left out. It is only
+    /// the space for a variable that the program copies from a library.
     pub(crate) fn of(&self, file: FileId, symbol: &[u8], root: RootId) -> Vec<NearMiss<'a>> {
         let Some(scope) = self.scopes.get(&root) else { return Vec::new() };
         self.nearest(symbol, &|definition| {
@@ -391,7 +395,7 @@ fn differs(own: &Parts<'_>, other: &[u8]) -> Option<Miss> {
     })
 }
 
-/// The definitions of one file that have a wanted key, a few for each key.
+/// The definitions of one file that have a wanted key, at most [`MOST_OF_FILE`] for each key.
 fn scan<'a>(
     file: FileId,
     object: &'a Object,

@@ -1,6 +1,6 @@
-//! `outside-closure`: with a whitelist, a library or interpreter that the whitelist does not have.
-//! Without a whitelist, one that was found outside of the store or prefix of the file that needs it
-//! (`found_outside`).
+//! `outside-closure`: a library or interpreter from outside of a package's closure. With a
+//! whitelist, neither the whitelist nor the prefix has the file. Without a whitelist, the file was
+//! found outside of the store or prefix of the file that needs it (`found_outside`).
 
 use super::demand::{arch, place};
 use super::words::passed_over;
@@ -100,7 +100,7 @@ fn off_whitelist(query: &Query<'_>) -> Findings {
     out
 }
 
-/// The policy that does not provide a library to an object.
+/// The platform or the whitelist that does not provide a library to an object, as text.
 fn refuses(policy: &Policy, object: &Object, library: &[u8]) -> String {
     let arch = arch(object);
     let lacks = |platform: &&crate::policy::Platform| {

@@ -83,9 +83,10 @@ pub(super) struct TakenSymbol {
     pub(super) symbol: SymbolIndex,
 }
 
-/// The messages that `pick` selects, each once for a symbol of a program and a library, with all
-/// entry points that have it: a program may be started under several names, or be the host program
-/// of several plugins. `pick` returns the symbol, the library, and the facts of the message.
+/// The messages that `pick` selects, each with all its entry points. Messages are equal if the
+/// program, the library, the symbol and the facts are equal. A program can be several entry points:
+/// it may be started under several names, or be the host program of several plugins. `pick` returns
+/// the symbol, the library, and the facts of a message.
 pub(super) fn by_symbol<T: Ord>(
     query: &Query<'_>,
     pick: impl Fn(&RelocationMessage) -> Option<(SymbolIndex, ModuleId, T)>,

@@ -113,7 +113,7 @@ impl<'a> Query<'a> {
         &self.audit.prefixes
     }
 
-    /// The file at a path that was found by a walk or probed.
+    /// The file to which `path` leads; `None` if no walk found the path and no search probed it.
     pub(super) fn file_at(&self, path: &Path) -> Option<FileId> {
         self.audit.corpus.file_at(path)
     }
@@ -329,8 +329,8 @@ impl<'a> Query<'a> {
         self.audit.bound_libraries(root)
     }
 
-    /// The dynamic loader in the directory of `libc`. `None` if it is the one that loads this libc,
-    /// `loader`. For rules that declare `Wants::OWN_LOADERS`.
+    /// The dynamic loader in the directory of `libc`, if `loader` loads this libc and is in another
+    /// directory. For rules that declare `Wants::OWN_LOADERS`.
     pub(super) fn own_loader(&self, libc: FileId, loader: FileId) -> Option<FileId> {
         self.audit.own_loader(libc, loader)
     }
@@ -409,8 +409,8 @@ impl<'a> Query<'a> {
         &self.audit.problems
     }
 
-    /// Paths of files of any content that a policy may require by name, and of the metadata of
-    /// Python wheels.
+    /// Paths of all files that a policy may require by name, whatever their content, and of the
+    /// metadata of Python wheels.
     pub(super) fn named_files(&self) -> &'a [PathBuf] {
         &self.audit.named
     }
@@ -425,8 +425,8 @@ impl<'a> Query<'a> {
         &self.audit.dangling
     }
 
-    /// The `names` that files in listed directories have. The walk keeps only hashes of names, so a
-    /// result may, rarely, be wrong. For rules that declare `Wants::NAMES_MET`.
+    /// The names in `names` that exist in a listed directory. The walk keeps only hashes of names,
+    /// so the result may, rarely, have a wrong name. For rules that declare `Wants::NAMES_MET`.
     pub(super) fn names_met(&self, names: impl Iterator<Item = OsString>) -> FastSet<OsString> {
         self.audit.names_met(names.collect())
     }

@@ -119,7 +119,7 @@ impl Query<'_> {
         finding
     }
 
-    /// The reason why an entry is unsafe, if it is.
+    /// The reason why an entry is unsafe; `None` for a safe entry.
     pub(super) fn unsafe_reason(&self, file: FileId, entry: &SearchEntry) -> Option<String> {
         // A path relative to `$ORIGIN` moves with its prefix.
         let moves = entry.is_of_origin;

@@ -108,7 +108,7 @@ fn finding(
     finding
 }
 
-/// True if the first components of the path `entry` are those of `begin`.
+/// True if `entry` begins with all components of `begin`.
 fn begins(entry: &[u8], begin: &[u8]) -> bool {
     entry.starts_with(b"/") == begin.starts_with(b"/") && parts(entry).starts_with(&parts(begin))
 }

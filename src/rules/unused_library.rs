@@ -108,7 +108,7 @@ fn check(query: &Query<'_>) -> Findings {
             finding.library = Some(name);
             let provider = Evidence::at(EvidenceKind::Provider, query.shared_path(loaded.file));
             finding.evidence.push(provider);
-            // musl's ldd has no option for it.
+            // musl's ldd has no option that lists unused libraries.
             let is_glibc = !query.loader(query.closure(loaded.at.0)).is_musl();
             let words = query.loader_variables().zip(query.quoted(from)).filter(|_| is_glibc);
             finding.witness = words.map(|(variables, file)| format!("{variables}ldd -u {file}"));
@@ -117,7 +117,7 @@ fn check(query: &Query<'_>) -> Findings {
         .collect()
 }
 
-/// The filtees of `library`, and in turn theirs.
+/// The filtees of `library`, directly or through other filtees.
 fn all_filtees(filtees: &FastMap<FileId, FastSet<FileId>>, library: FileId) -> FastSet<FileId> {
     let mut out = FastSet::default();
     let mut next = vec![library];
@@ -183,8 +183,8 @@ fn origin(
     found.map(|(_, file)| file)
 }
 
-/// True if an object exports a symbol. Names of its versions do not count, and neither do the
-/// placeholders of glibc's empty libraries (`__libpthread_version_placeholder`).
+/// True if an object exports a symbol other than the names of its versions and the placeholders of
+/// glibc's empty libraries (`__libpthread_version_placeholder`).
 fn defines_any(object: &Object) -> bool {
     let Some(tables) = &object.tables else { return false };
     let versions: FastSet<&[u8]> =

@@ -41,8 +41,8 @@ impl Query<'_> {
         typeable(self.path(file).as_os_str().as_bytes())
     }
 
-    /// The start of a command that runs a program as the audit assumes: the variables of glibc's
-    /// loader. `None` if a value has characters that [`show`] escapes.
+    /// The variables of glibc's loader that the audit assumes, as the start of a shell command;
+    /// empty if none is set. `None` if a value has characters that [`show`] escapes.
     pub(super) fn loader_variables(&self) -> Option<String> {
         let plan = self.plan();
         let all = [("LD_PRELOAD", &plan.ld_preload), ("LD_LIBRARY_PATH", &plan.ld_library_path)];
@@ -110,8 +110,9 @@ impl Query<'_> {
         roots.first().map(|root| self.shared_root(*root))
     }
 
-    /// Candidates that define the symbol `name`, except the file `not`. Of many, those near to that
-    /// file are kept. Programs come last.
+    /// Candidates that define the symbol `name`, except the file `not`. If there are more than
+    /// [`MOST_CANDIDATES`], the candidates whose paths are nearest to that file are kept. Programs
+    /// come last.
     pub(super) fn symbol_candidates(&self, name: &[u8], not: FileId) -> Vec<Evidence> {
         let is_program = |provider: &Provider| {
             let object = self.view().object(provider.file);
@@ -202,7 +203,7 @@ impl Query<'_> {
     }
 
     /// Marks candidates that the deps list lacks, if the object was linked from the archive that is
-    /// merged by that list.
+    /// merged from that list.
     pub(super) fn unlisted(&self, file: FileId, symbol: &[u8], candidates: &mut [Evidence]) {
         let Some(traced) = self.trace(file, symbol) else { return };
         for (merged, archives) in self.merged() {

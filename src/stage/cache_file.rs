@@ -139,7 +139,7 @@ impl Writer {
         self.bytes.extend_from_slice(&raw);
     }
 
-    /// An offset or count. No real cache reaches 4 GiB, so 32 bits are enough.
+    /// Writes an offset or count. No real cache reaches 4 GiB, so 32 bits are enough.
     fn number(&mut self, value: usize) {
         self.u32(u32::try_from(value).unwrap_or(u32::MAX));
     }

@@ -1,5 +1,5 @@
 //! The cache and the links that ldconfig will make after an installation. ldconfig reads all
-//! configured directories. This module reads only new directories, and those in which the
+//! configured directories. This module reads only new directories, and directories in which the
 //! installation changes libraries. Other directories keep their present cache entries. The
 //! exceptions are directories that no longer exist, or that the installation removes from the
 //! configuration.

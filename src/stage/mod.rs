@@ -71,8 +71,8 @@ pub enum StageError {
     },
 }
 
-/// The system after the installation. [`Tree::list`] returns only entries of stages, except for the
-/// directories in `whole` and those below them.
+/// The system after the installation. [`Tree::list`] returns only entries of stages, except in the
+/// directories of `whole` and below them.
 pub struct StagedTree {
     merged: Box<dyn Tree>,
     whole: Vec<PathBuf>,
@@ -80,8 +80,8 @@ pub struct StagedTree {
 }
 
 impl StagedTree {
-    /// Staged files whose installed path differs from the path below their stage: the directory is a
-    /// link in the sysroot, such as `/lib` of a merged `/usr`. Keyed by installed path.
+    /// Staged files whose installed path differs from the path below their stage: the directory is
+    /// a link in the sysroot, such as `/lib` of a merged `/usr`. The keys are the installed paths.
     pub fn moved(&self) -> &FastMap<PathBuf, PathBuf> {
         &self.moved
     }
@@ -98,7 +98,7 @@ impl StagedTree {
 }
 
 /// Lays stages over a sysroot, which `sysroot` opens as a tree. `replaced` are the installed paths
-/// of files that the installation removes. The result takes relative paths from `cwd`.
+/// of files that the installation removes. In the result, relative paths start from `cwd`.
 pub fn lay(
     stages: &[Stage],
     sysroot: impl Fn() -> Result<DiskTree, Errno>,

@@ -28,15 +28,15 @@ const SHARDS: usize = 1 << SHARD_BITS;
 const SHARD_BITS: u32 = 5;
 /// Bits of a hash that distinguish the names of a shard.
 const TAG: u64 = 0xffff_ffff;
-/// Size in bytes of a piece of text; a longer name gets its own piece. A single text that grows
-/// would be copied, and exist twice meanwhile.
+/// Size in bytes of a piece of text; a longer name gets its own piece. One growing buffer would be
+/// copied each time it grows, and would exist twice during the copy.
 const PIECE: usize = 1 << PIECE_BITS;
 const PIECE_BITS: u32 = 16;
 /// Size in bytes of the record before a name: its number in the shard, and its length.
 const HEADER: usize = 8;
 
-/// Number of 64-bit words in the filter. Its 128 KiB fit into a processor cache, and it has about
-/// twenty bits for each name of a run.
+/// Number of 64-bit words in the filter. The filter's 128 KiB fit into a processor cache and hold
+/// about twenty bits for each name of a run.
 const WORDS: usize = 1 << 14;
 
 /// Names by id.

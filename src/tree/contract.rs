@@ -1,5 +1,5 @@
-//! The trait of all file systems. Paths are those of the audited system. Each tree decides where it
-//! gets the bytes from.
+//! The trait of all file systems. Paths are paths of the audited system. Each implementation
+//! decides from where it gets the content of files.
 
 use super::file::Handle;
 use super::kind::{DirEntryKind, EntryType, FileOrigin, Special, Stat};
@@ -139,8 +139,8 @@ pub trait Tree: Sync {
     }
 }
 
-/// True for an error that tells the state of a path, such as ENOENT or ENOTDIR. After other errors,
-/// such as EIO, the state is unknown. EACCES tells only that this process may not see the entry.
+/// True for an error that shows the state of a path, such as ENOENT or ENOTDIR. After other errors,
+/// such as EIO, the state is unknown. EACCES shows only that this process may not see the entry.
 pub(crate) fn is_answer(errno: Errno) -> bool {
     matches!(
         errno,

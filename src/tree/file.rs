@@ -74,14 +74,14 @@ impl Handle {
         self.file.stat().map_or(true, |now| content(now) != content(self.stat))
     }
 
-    /// True if size or times differ from those at opening, or cannot be read. The bytes that were
-    /// read may then mix two versions of the file.
+    /// True if the size or times have changed since the file was opened, or cannot be read. The
+    /// bytes that were read may then mix two versions of the file.
     pub fn changed(&self) -> bool {
         self.file.stat() != Ok(self.stat)
     }
 }
 
-/// A file that stays open until this is dropped.
+/// A file that stays open until this value is dropped.
 #[derive(Debug)]
 pub struct KeptOpen {
     handle: Handle,

@@ -12,8 +12,8 @@ use std::sync::{Mutex, PoisonError};
 /// Links that the kernel follows in one path before it fails with ELOOP.
 pub const MOST_LINKS: usize = 40;
 
-/// The questions that [`follow`] asks a tree. It passes only a `path` whose directories are not
-/// links.
+/// The functions of a tree that [`follow`] needs. [`follow`] passes only paths whose directories
+/// are not links.
 pub(super) trait Lookup {
     /// The target of the link at `path`; `None` if the entry is not a link.
     fn target(&self, path: &Path) -> Result<Option<PathBuf>, Errno>;
@@ -69,8 +69,8 @@ impl Reached {
                 todo.extend(parts(&target));
                 continue;
             }
-            // The kernel rejects `file/.` and `file/..` with ENOTDIR. Other names are looked up in
-            // the file, which fails.
+            // The kernel rejects `file/.` and `file/..` with ENOTDIR. For any other name after
+            // `file/`, the next lookup fails.
             let stays = todo.last().is_some_and(|next| next == "." || next == "..");
             if stays && !tree.is_directory(&here)? {
                 return Err(Errno::NOTDIR);

@@ -1,5 +1,5 @@
-//! A tree that shows only a part of another: the prefixes of a run, and files that options name. In
-//! an audit of stages, the tree does not show files of the sysroot. Under a policy with a
+//! A tree that shows only a part of another tree: the prefixes of a run, and files that options
+//! name. In an audit of stages, the tree does not show files of the sysroot. Under a policy with a
 //! whitelist, the audit opens only files of this tree. The result is then the same on every
 //! machine.
 

@@ -13,15 +13,15 @@ pub struct Stat {
     pub mtime: i128,
     /// Last change of the inode, in nanoseconds since the epoch.
     pub ctime: i128,
-    /// The permission bits, with those for set-ID; 0 in memory.
+    /// The permission bits, including the set-ID bits; 0 for a file in memory.
     pub mode: u32,
 }
 
-/// True for permission bits with which another user starts a program with rights of its owner or
-/// group.
+/// True for the permission bits of a set-ID program: it runs with the rights of its owner or group,
+/// whichever user starts it.
 pub fn is_set_id(mode: u32) -> bool {
     const SETUID: u32 = 0o4000;
-    // Without the right of the group to execute, the bit has another meaning.
+    // If the group may not execute the file, the set-group-ID bit has another meaning.
     const SETGID: u32 = 0o2010;
     mode & SETUID != 0 || mode & SETGID == SETGID
 }
@@ -78,7 +78,7 @@ pub enum FileOrigin {
 }
 
 impl FileOrigin {
-    /// The word for machine formats.
+    /// The word in machine-readable output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Stage => "stage",

@@ -85,7 +85,7 @@ impl Lookup for RootDirectory {
     }
 }
 
-/// An absolute path as one relative to the root.
+/// Makes an absolute path relative to the root directory: `.` for `/`.
 pub(super) fn below(path: &Path) -> &Path {
     match path.strip_prefix("/") {
         Ok(rest) if !rest.as_os_str().is_empty() => rest,

@@ -116,10 +116,10 @@ fn is_library_name(path: &Path) -> bool {
     name.starts_with(b"lib") && (is_shared || name.ends_with(b".a"))
 }
 
-/// Number of given paths that one thread takes at a time.
+/// Number of given paths in one task.
 const SHARE: usize = 8;
 
-/// Checks given paths, and reads those that are files.
+/// Checks the kind of given paths, and reads the files among them.
 fn look<'a, T: Send, C: Fn(WalkedFile<'_>) -> T + Sync + 'a>(
     paths: &[PathBuf],
     worker: &(impl Fn() -> Worker<'a, C, T> + Sync),
@@ -245,8 +245,8 @@ impl<T, C: Fn(WalkedFile<'_>) -> T> Worker<'_, C, T> {
         if is_link {
             self.out.totals.links += 1;
             match self.tree.kind(&path) {
-                // A link such as one to `/proc/self/exe` leads to another file in each process, so
-                // it is not relevant.
+                // A link to `/proc/self/exe`, for example, leads to a different file in each
+                // process, so it is not relevant.
                 Ok(_) if self.tree.is_of_process(&path) => return,
                 Ok(EntryType::File) => {}
                 Ok(EntryType::Directory) => return self.out.linked.push(path),

@@ -97,11 +97,11 @@ pub struct WalkTotals {
     pub links: usize,
     /// FIFOs, sockets and devices.
     pub special: usize,
-    /// Files of which only a part could be read. The walk does not set this number, because it
-    /// needs facts.
+    /// Files of which only a part could be read. A later step sets this number, because it depends
+    /// on the facts of the files.
     pub partial: usize,
-    /// ELF files of other systems, by kind. The walk does not set these numbers, because they need
-    /// facts.
+    /// ELF files of other systems, by kind. A later step sets these numbers, because they depend on
+    /// the facts of the files.
     pub foreign: BTreeMap<&'static str, usize>,
     /// Entries that were not read, by reason.
     pub skipped: BTreeMap<String, usize>,

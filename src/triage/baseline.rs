@@ -2,14 +2,15 @@
 //! parses and formats the lines. `lines` assigns lines to findings, and `cli` opens and writes the
 //! files.
 //!
-//! A line matches findings with its fingerprint and rule, and waives one of them, so equal lines
-//! are valid. Empty fields are `-`. White space, `%`, `#`, control and deceptive characters, and
-//! bytes that are not UTF-8 are written as `%` and two hexadecimal digits.
+//! A line matches findings with its fingerprint and rule, and waives one of these findings. A
+//! baseline may therefore have equal lines. Empty fields are `-`. White space, `%`, `#`, control
+//! and deceptive characters, and bytes that are not UTF-8 are written as `%` and two hexadecimal
+//! digits.
 //!
-//! The path is the file's path below its prefix. The path has the full file name, and the
-//! fingerprint has the file name cut to the soname. If several findings have the fingerprint, the
-//! one with the path gets the line. The line still matches if a new version of the library has
-//! another path. The name is only for people.
+//! The path of a line is the path of the file below its prefix, with the full file name. The
+//! fingerprint has the file name cut to the soname. A line therefore still matches if a new version
+//! of the library has another file name. If several findings have the fingerprint, the finding with
+//! the path of the line gets the line. The name of a line is only for people.
 
 use super::fingerprint::DIGITS;
 use crate::finding::Finding;
@@ -103,7 +104,7 @@ impl Baseline {
         let file: Arc<str> = name.into();
         let mut out = Self { name: Arc::clone(&file), entries: Vec::new(), tail: Vec::new() };
         let mut wrong = Vec::new();
-        // Editors on Windows write a mark of UTF-8 before the first line.
+        // Editors on Windows write a byte order mark in UTF-8 before the first line.
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let content = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         let lines = content.split(|b| *b == b'\n').take_while(|_| !bytes.is_empty());

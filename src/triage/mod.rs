@@ -74,8 +74,8 @@ pub struct Triage {
     pub waived: Vec<Waived>,
     /// False if a finding in `findings` is about input that could not be read or decided.
     pub complete: bool,
-    /// Number of references that are assumed to be defined by a missing library: the library's
-    /// finding is waived or has the level `allow`, and the references have no version.
+    /// Number of references that are assumed to be defined by a missing library. The finding about
+    /// the library is waived or has the level `allow`, and the references have no version.
     pub assumed: usize,
     /// Lines of the baseline whose findings no longer occur, in file order.
     pub stale: Vec<Stale>,
@@ -83,7 +83,7 @@ pub struct Triage {
     pub elsewhere: usize,
 }
 
-/// A baseline, and what the run does with it.
+/// A baseline, and its use in the run.
 #[derive(Clone, Copy, Debug)]
 pub struct BaselineUse<'a> {
     /// The baseline.
@@ -105,7 +105,8 @@ pub struct TriageInput<'a> {
     pub sonames: &'a Sonames,
 }
 
-/// Gives each finding its level, drops findings of the level `allow`, and separates waived ones.
+/// Gives each finding its level, drops findings of the level `allow`, and separates waived
+/// findings.
 pub fn sort_findings(mut findings: Findings, how: &TriageInput<'_>) -> Triage {
     let waiving = Waiving::new(how.plan, how.sonames);
     let names = ScopeNames::of(how.scope);

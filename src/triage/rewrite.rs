@@ -48,7 +48,7 @@ pub fn rewrite(known: Option<&Baseline>, triage: &Triage, may_add: bool) -> Rewr
     }
     lines.extend(rest.map(String::as_bytes));
     lines.extend(known.iter().flat_map(|baseline| &baseline.tail).map(Vec::as_slice));
-    // An editor on Windows ends lines with CRLF. New lines then end like the others.
+    // An editor on Windows ends lines with CRLF. New lines then end with CRLF too.
     let is_crlf = old.first().is_some_and(|entry| entry.text.ends_with(b"\r"));
     let is_new = |line: &[u8]| new.binary_search_by(|added| added.as_bytes().cmp(line)).is_ok();
     let end = |line: &[u8]| if is_crlf && is_new(line) { "\r\n" } else { "\n" };
@@ -81,7 +81,7 @@ fn without_line<'a>(
 }
 
 /// Splits the comments before the first line. Comments up to the last empty line belong to the
-/// file, and the others to the line.
+/// file. The comments after it belong to the line.
 fn header(first: &BaselineLine) -> (&[Vec<u8>], &[Vec<u8>]) {
     let empty = first.above.iter().rposition(|line| line.trim_ascii().is_empty());
     first.above.split_at(empty.map_or(0, |at| at + 1))

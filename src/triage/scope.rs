@@ -37,13 +37,13 @@ pub struct RunScope<'a> {
     dependencies: FastMap<Below, Vec<FileId>>,
     /// Paths with the file name cut to the soname, for files with a longer name.
     cut: FastSet<Below>,
-    /// Facts that the run did not decide. They may have findings that it did not make.
+    /// Facts that the run did not decide. The run may lack findings about these facts.
     undecided: UndecidedFacts,
-    /// Directories of the command line, as package and path below the prefix. `None` stands for all
+    /// Directories of the command line, as package and path below the prefix. `None` means all
     /// packages.
     dirs: Vec<(Option<String>, Vec<u8>)>,
-    /// Directories of the command line below other ones, as paths below the outer directory.
-    /// Findings about their files have paths below the inner directory.
+    /// Directories of the command line that are inside another one, as paths below the outer
+    /// directory. Findings about their files have paths below the inner directory.
     nested: FastSet<Below>,
     /// Paths that could not be read.
     blind: FastSet<Below>,
@@ -64,7 +64,8 @@ fn place(prefixes: &Prefixes, path: &Path) -> Below {
     (package_digits(&package_name(located.prefix.as_deref())), bytes(&located.path))
 }
 
-/// The directories of the command line that are below other ones, relative to these.
+/// The directories of the command line that are inside another one, as paths below the outer
+/// directory.
 fn nested(prefixes: &Prefixes) -> FastSet<Below> {
     let prefix_of = |dir: &Path| prefixes.locate(&dir.join("x")).prefix;
     let own: Vec<&PathBuf> =
@@ -117,7 +118,7 @@ impl<'s> ScopeNames<'s> {
 
     /// True if the unused `waiver` could have matched. Its rule must have run, and its path must
     /// match a file that the rule checks. For a waiver without a path, the run must have audited a
-    /// directory. Nothing that it could match is undecided.
+    /// directory. The run must also have decided all facts that the waiver could match.
     pub(super) fn concern(&self, waiver: &Waiver) -> bool {
         self.scope.is_active(&waiver.rule)
             && match &waiver.path {
@@ -239,7 +240,7 @@ impl<'a> RunScope<'a> {
     }
 
     /// The files to which a line about `at` may refer. In a store, several versions of a package
-    /// may have such a file. In a package, the file name may differ after the soname
+    /// may have a file at this path. In a package, the file name may differ after the soname
     /// (`libfoo.so.1.3`).
     fn files_at(&self, at: &Below) -> Vec<FileId> {
         let of = |at: &Below| -> Vec<FileId> {
@@ -271,8 +272,8 @@ impl<'a> RunScope<'a> {
         is_of_file && self.files_at(&at).is_empty() && !(digits && another())
     }
 
-    /// True if the run could not read another version of the library at a path. The name ends after
-    /// `.so`, because the soname is not known.
+    /// True if the run could not read another version of the library at a path. File names are
+    /// compared up to `.so`, because the soname is not known.
     fn has_blind_release(&self, (package, path): &Below) -> bool {
         let name = path.iter().rposition(|b| *b == b'/').map_or(0, |slash| slash + 1);
         let Some(at) = memchr::memmem::find(&path[name..], b".so") else { return false };
@@ -300,11 +301,11 @@ impl<'a> RunScope<'a> {
     /// Upper bound for the number of findings with the fingerprint of `entry` that this run could
     /// have made. It is the larger of two numbers: checked files at the path, and directories of
     /// the command line that contain the path. Exceptions:
-    /// - unlimited if this version has no such rule, or if such a directory is outside of packages or
-    ///   contains a store
+    /// - unlimited if this version does not have the rule, or if one of these directories is
+    ///   outside of all packages or contains a store
     /// - 0 if the rule did not run or could not check the file
-    /// - the number of files that no longer name the symbol or library, for rules that depend on
-    ///   entry points, if the run does not cover the package or leaves the fact undecided
+    /// - for rules that depend on entry points, if the run does not cover the package or leaves the
+    ///   fact undecided: the number of files that no longer name the symbol or library
     pub(super) fn looked_at(&self, entry: &BaselineLine) -> usize {
         if !entry.has_known_rule() {
             return usize::MAX;

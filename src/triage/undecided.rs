@@ -1,5 +1,5 @@
 //! Facts that a run did not decide: files without a complete load, and references that a missing
-//! library explains. A run that does not decide a fact cannot tell that its finding is gone.
+//! library explains. The run cannot tell if a finding about such a fact is gone.
 
 use crate::audit::Audit;
 use crate::format::elf::Object;
@@ -15,8 +15,9 @@ type NamesByFile = FastMap<FileId, FastSet<Vec<u8>>>;
 pub(super) struct UndecidedFacts {
     /// Files that were read only in part.
     pub(super) partial: FastSet<FileId>,
-    /// Dynamic objects that some process, or every process, does not load completely: no loader was
-    /// chosen, the loader stops, or the libraries depend on the machine.
+    /// Dynamic objects that no entry point loads, or that some entry point does not load
+    /// completely. In the second case, no loader was chosen, the loader stops, or the libraries
+    /// depend on the machine.
     not_loaded: FastSet<FileId>,
     /// References that a missing library explains, as symbols with versions, by file.
     explained: NamesByFile,
@@ -24,13 +25,13 @@ pub(super) struct UndecidedFacts {
     missing: NamesByFile,
 }
 
-/// True if `name` is `subject`, or `subject` with a version behind `@`.
+/// True if `name` is `subject`, or `subject` with a version after `@`.
 fn begins(name: &[u8], subject: &[u8]) -> bool {
     name.strip_prefix(subject).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"@"))
 }
 
-/// True if `object` may still have a finding of `rule`: `is_name` is true for a symbol or library
-/// that it names. True for rules that are about neither.
+/// True if `object` may still have a finding of `rule`: the object names a symbol or library for
+/// which `is_name` is true. Always true for rules that are about neither symbols nor libraries.
 fn names_any(object: &Object, rule: &str, is_name: impl Fn(&[u8]) -> bool) -> bool {
     let needs = || object.needs.iter().map(|need| object.str(need.name)).chain(object.interp());
     let versions = || object.versions.needs.iter().map(|need| object.str(need.file));
@@ -131,7 +132,7 @@ impl UndecidedFacts {
     }
 }
 
-/// Dynamic objects that some process, or every process, does not load completely.
+/// See [`UndecidedFacts::not_loaded`].
 fn not_loaded(audit: &Audit, plan: &Plan) -> FastSet<FileId> {
     let mut stopped = IdSet::default();
     stopped.extend(audit.diagnosis.stopped.iter().flat_map(|stop| stop.roots.iter().copied()));

@@ -23,9 +23,9 @@ use std::sync::Arc;
 
 /// One audited configuration file, evaluated.
 pub struct CMakePackage {
-    /// Its path.
+    /// The path of the configuration file.
     pub path: PathBuf,
-    /// The package's name.
+    /// The name of the package, in the spelling with the best result.
     pub name: Vec<u8>,
     /// The result for a consumer that requests no component.
     pub outcome: PackageOutcome,
@@ -112,9 +112,9 @@ pub fn cmake_package_name(path: &Path) -> Option<&[u8]> {
 }
 
 /// The name of the package that a configuration file is for, with the prefix from which CMake finds
-/// it: `PREFIX/(lib/ARCH|lib*|share)/cmake/NAME*/` or `PREFIX/(lib/ARCH|lib*|share)/NAME*/[cmake/]`
-/// (cmake-commands(7), `find_package`, section Config Mode Search Procedure). `None` for files in
-/// other directories.
+/// it. The file must be in `PREFIX/(lib/ARCH|lib*|share)/cmake/NAME*/` or
+/// `PREFIX/(lib/ARCH|lib*|share)/NAME*/[cmake/]` (cmake-commands(7), `find_package`, section Config
+/// Mode Search Procedure). `None` for files in other directories.
 fn searched(path: &Path) -> Option<(Vec<u8>, PathBuf)> {
     let name = cmake_package_name(path)?;
     let is_name = |dir: &Path| {

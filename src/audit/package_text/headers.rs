@@ -31,8 +31,8 @@ pub struct MissingHeader {
     pub elsewhere: Option<PathBuf>,
 }
 
-/// What the check of headers knows about packages: their package files, the directories that these
-/// files name, and whether the walk covered the system.
+/// Data about packages for the check: the package files, the directories that these files name, and
+/// whether the walk covered the system.
 pub(super) struct Interfaces<'a> {
     /// Directories that package files of any kind name.
     pub(super) dirs: Vec<PathBuf>,
@@ -113,7 +113,7 @@ pub(super) fn find(
     out
 }
 
-/// The includes that every compiler reaches (`header::certain`), without those of a file in the
+/// The includes that every compiler reaches (`header::certain`), without includes of a file in the
 /// index.
 fn wanting(tree: &dyn Tree, path: &Path, index: &HeaderIndex<'_>) -> Result<Vec<Include>, String> {
     let text = read(tree, path, MOST)?;

@@ -23,7 +23,8 @@ pub(super) type RequestKey = (PathBuf, Vec<u8>, Vec<Vec<u8>>, Option<Vec<u8>>, M
 #[derive(Default)]
 struct SeenAnswers {
     answers: FastMap<ScopeLookup, ScopeAnswer>,
-    /// Configuration files that it requested, each with true if that package was being evaluated.
+    /// Configuration files that the evaluation requested, each with true if the file's package was
+    /// being evaluated at that time.
     requested: FastMap<PathBuf, bool>,
     /// True if there are too many answers to keep.
     is_full: bool,
@@ -46,7 +47,7 @@ impl SeenAnswers {
 /// A package that is being evaluated.
 struct OpenPackage {
     path: PathBuf,
-    /// Its scope, while a package that it requested is evaluated.
+    /// The scope of this package, while a package that it requested is evaluated.
     scope: Option<PackageScope>,
     seen: RefCell<SeenAnswers>,
 }

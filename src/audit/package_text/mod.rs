@@ -1,6 +1,6 @@
 //! Checks the text files of packages: the files that they name, and the packages that they require.
 //! The walk lists the text files. This module reads them up to a bound, and only for rules that
-//! want them. They are not in the corpus, because no loader reads them.
+//! want them. Text files are not in the corpus, because no loader reads them.
 
 mod cmake;
 mod headers;
@@ -26,9 +26,9 @@ use std::path::{Path, PathBuf};
 /// The text files that the walks listed, and the given paths.
 #[derive(Default)]
 pub(super) struct Texts {
-    /// Below the audited paths.
+    /// Text files below the audited paths.
     pub(super) audited: Vec<WalkedText>,
-    /// Below the `--lib-path` directories.
+    /// Text files below the `--lib-path` directories.
     pub(super) beside: Vec<WalkedText>,
     /// Files that were given by name: they are checked in any directory.
     pub(super) given: FastSet<PathBuf>,
@@ -45,7 +45,7 @@ impl Texts {
         files.map(|given| given.path.clone()).collect()
     }
 
-    /// Adds the directories of given text files. Text files are not in the corpus, so
+    /// Adds the directories of given text files to `prefixes`. Text files are not in the corpus, so
     /// `collected::prefixes` does not see them.
     pub(super) fn add_given(&self, prefixes: &mut Prefixes) {
         for text in self.audited.iter().filter(|text| self.given.contains(&text.path)) {
@@ -65,7 +65,7 @@ impl Texts {
         own
     }
 
-    /// All files of a class, including those of `--lib-path`.
+    /// All files of a class, including files of `--lib-path`.
     pub(super) fn all(&self, class: Class) -> impl Iterator<Item = &Path> {
         let all = self.audited.iter().chain(&self.beside);
         all.filter(move |text| text.class == class).map(|text| text.path.as_path())

@@ -1,6 +1,6 @@
-//! Package files of pkg-config: the packages that they require, and the files and directories that
-//! their flags name. Each flag is checked once, in the file that has it. Files that the compiler or
-//! another prefix may provide are not checked.
+//! Checks package files of pkg-config: the packages that they require, and the files and
+//! directories that their flags name. Each flag is checked once, in the file that has it. Files
+//! that the compiler or another prefix may provide are not checked.
 
 use super::{Texts, read};
 use crate::format::pkg_config::{self, Flag, FlagKind, MOST, PkgConfig, Requirement};
@@ -17,9 +17,9 @@ use std::sync::Arc;
 
 /// One audited package file.
 pub struct PkgConfigFile {
-    /// Its path.
+    /// The path of the package file.
     pub path: PathBuf,
-    /// Its content.
+    /// The parsed content.
     pub content: Arc<PkgConfig>,
     /// Requirements that no known package satisfies.
     pub unmet: Vec<Unmet>,
@@ -84,7 +84,7 @@ const VOLATILE: [&str; 4] = ["/run", "/var", "/tmp", "/etc"];
 /// Maximum number of package files, or of store items, that are followed from one file.
 const MOST_FOLLOWED: usize = 4096;
 
-/// Checks the package files that were given, and those that the walk found in directories named
+/// Checks the package files that were given, and the files that the walk found in directories named
 /// `pkgconfig`, except `*-uninstalled.pc`. Adds the header directories that these files and their
 /// requirements name to `dirs`.
 pub(super) fn find(
@@ -135,7 +135,7 @@ pub(super) fn find(
     out
 }
 
-/// The name of a package: that of its file without `.pc`.
+/// The name of a package: its file name without `.pc`.
 fn name_of(path: &Path) -> &[u8] {
     path.file_stem().map(OsStr::as_bytes).unwrap_or_default()
 }
@@ -155,7 +155,7 @@ struct PkgConfigCache<'a> {
 
 /// Directories by which the flags of one file are checked.
 struct PackageDirs {
-    /// The directory that stands for `/`, if the tree around the file was moved.
+    /// The directory that replaces `/`, if the tree around the file was moved.
     base: Option<PathBuf>,
     /// Directories of the package. A path below one of them belongs to the package.
     own: Vec<PathBuf>,
@@ -171,7 +171,7 @@ impl PackageDirs {
         moved.into_iter().chain([path.to_path_buf()]).collect()
     }
 
-    /// The directories `end` in the multiarch directories of each base, and in the base itself.
+    /// The subdirectory `end` of each base, and of each multiarch directory in a base.
     fn system(&self, bases: &[&str], end: &str) -> Vec<PathBuf> {
         let mut out = Vec::new();
         for base in bases {
@@ -368,7 +368,7 @@ impl PkgConfigCache<'_> {
     }
 
     /// Directories of `-L` flags of a file and of its public requirements, direct or not. `None` if
-    /// the list is incomplete: a requirement is unmet or cannot be read, a file has a defect, a
+    /// the list is incomplete: a requirement is unmet or unreadable, a file has a defect, a
     /// directory is relative, or there are too many files.
     fn library_dirs(&mut self, path: &Path, content: &Arc<PkgConfig>) -> Option<Vec<PathBuf>> {
         let (mut out, mut met) = (Vec::new(), FastSet::default());
@@ -478,7 +478,7 @@ impl PkgConfigCache<'_> {
     }
 }
 
-/// The directory that stands for `/` if the tree around `dir` was moved: `/x` for
+/// The directory that replaces `/` if the tree around `dir` was moved: `/x` for
 /// `/x/usr/lib/pkgconfig` with the stated prefix `/usr`.
 fn moved_base(dir: &Path, stated: Option<&Path>) -> Option<PathBuf> {
     let stated = stated?.strip_prefix("/").ok().filter(|stated| stated.file_name().is_some())?;

@@ -1,5 +1,4 @@
-//! Recognises interchangeable definitions of one name: it does not matter which one a reference
-//! gets.
+//! Recognises interchangeable definitions of one name: a reference may get any of them.
 
 use crate::format::elf::Object;
 use crate::format::elf::tables::Symbol;

@@ -130,7 +130,7 @@ impl Contested {
         Ok(out)
     }
 
-    /// Numbers the words of `shared` whose definitions differ; returns the files that define each.
+    /// Numbers the words of `shared` with different definitions; returns the definers of each word.
     fn name(
         &mut self,
         view: View<'_>,
@@ -183,8 +183,8 @@ impl Contested {
         definers
     }
 
-    /// Lists the symbols of `libraries` that refer to a contested name of which two definitions may
-    /// be loaded.
+    /// Lists the symbols of `libraries` that refer to a contested name, if two definitions of the
+    /// name may be loaded together.
     fn note_used(
         &mut self,
         view: View<'_>,
@@ -197,7 +197,7 @@ impl Contested {
         self.used = used.collect();
     }
 
-    /// The symbols of one library that refer to the names.
+    /// The symbols of one library for [`Self::note_used`].
     fn used_by(
         &self,
         view: View<'_>,
@@ -311,7 +311,7 @@ impl Contested {
             return Ok(Sources::default());
         };
         let mut part = self.part_of_program(view, program, here)?;
-        // A copy under another name of the same data.
+        // All copy relocations are added: the program may copy the same data under another name.
         let all = view.relocations(program).map_err(|need| vec![need])?;
         let is_copy = |relocation: &&Relocation| relocation.class() == LookupClass::Copy;
         part.list.extend(all.list.iter().filter(is_copy));
@@ -337,7 +337,7 @@ impl Contested {
             names.into_iter().any(|name| marks.twice.contains(name.0 as usize))
         };
         let mut out = Decisive::new(closure.root.loader.index());
-        // The bindings of the host program itself fix unique definitions.
+        // The bindings of the host program itself decide unique definitions.
         if let Some(host) = closure.host()
             && here.iter().any(|name| self.unique.contains(name))
         {
@@ -374,8 +374,8 @@ impl Contested {
         Ok(found)
     }
 
-    /// The names that two modules in the scope of `closure` define, without the program ([`ROOT`]).
-    /// `marks.twice` receives the same names. Empty if the loader stops.
+    /// The names that at least two modules in the scope of `closure` define. The program ([`ROOT`])
+    /// is not one of them. `marks.twice` receives the same names. Empty if the loader stops.
     fn here(
         &self,
         closure: &Closure,
@@ -460,7 +460,7 @@ impl Contested {
         Ok(pass.unique)
     }
 
-    /// The relocations of a host program that use the names of `here`.
+    /// The relocations of a program that use the names of `here`.
     fn part_of_program(
         &self,
         view: View<'_>,
@@ -593,8 +593,8 @@ fn symbol(object: &Object, winner: Winner) -> Option<Symbol<'_>> {
     object.tables.as_ref()?.symbol(winner.candidate.symbol)
 }
 
-/// True if an answer is a definition. An undefined entry counts as a definition only if it has a
-/// value. Relocations of thread-local names accept only defined entries (`elf_machine_type_class`).
+/// True if an answer is a definition. An undefined entry is a definition only if it has a value.
+/// Relocations of thread-local names accept only defined entries (`elf_machine_type_class`).
 fn defines(winner: &Winner, symbol: &Symbol<'_>) -> bool {
     !winner.candidate.undefined || symbol.value != 0
 }

@@ -71,7 +71,7 @@ impl Decisive {
     }
 }
 
-/// For each entry point, the first one with the same key; `None` for an empty key.
+/// For each entry point, the first entry point with the same key; `None` for an empty key.
 pub(super) fn firsts(all: &[Decisive]) -> Vec<Option<usize>> {
     let mut known: FastMap<&[u64], usize> = FastMap::default();
     let keys = all.iter().map(|one| &one.key[..]).enumerate();

@@ -1,10 +1,10 @@
 //! Two binding queries: the names that two libraries of a scope define differently, and the
 //! libraries that each object binds to. Under glibc's rules, neither binds every reference.
 //!
-//! Both give the same answers as `relocation_pass`, which binds every relocation
-//! (`elf/dl-lookup.c`, `elf/dl-reloc.c`, `elf/do-rel.h`; for musl `ldso/dynlink.c`). Both compare
-//! the words of hash tables to find names that several objects of one scope define (`words`,
-//! `together`).
+//! Both queries give the same answers as `relocation_pass`, which binds every relocation
+//! (`elf/dl-lookup.c`, `elf/dl-reloc.c`, `elf/do-rel.h`; for musl `ldso/dynlink.c`). Both queries
+//! compare the words of hash tables to find names that several objects of one scope define
+//! (`words`, `together`).
 //!
 //! - [`contested`] answers the first query.
 //! - For the second query, `names` finds such names, and `standalone` binds each object in its own
@@ -98,8 +98,8 @@ fn is_glibc(source: QueryInput<'_>, closure: &Closure) -> bool {
 #[derive(Debug, Default)]
 pub struct QueryAnswers {
     duplicates: IdVec<RootId, Vec<DuplicateName>>,
-    /// Keys and answers of the first query that are complete, kept while other entry points lack
-    /// facts.
+    /// Complete keys and answers of the query about duplicate names. They are kept while other
+    /// entry points lack facts.
     decisive_so_far: Vec<Option<Decisive>>,
     duplicates_so_far: Vec<Option<Vec<DuplicateName>>>,
     bound: IdVec<RootId, Vec<BoundLibrary>>,
@@ -135,11 +135,11 @@ pub struct Definition {
     pub module: ModuleId,
     /// Index in its dynamic symbol table.
     pub symbol: SymbolIndex,
-    /// True if the program fixes the address of the function without defining it (a canonical PLT
-    /// entry).
+    /// True if the program determines the address of the function without defining it (a canonical
+    /// PLT entry).
     pub is_address: bool,
-    /// For data that the program copies, or a function whose address it fixes: the module that
-    /// defines it. `None` for the program's own definitions and for those of libraries.
+    /// For data that the program copies, or a function whose address it determines: the module that
+    /// defines it. `None` for the program's own definitions and for definitions of libraries.
     pub source: Option<ModuleId>,
 }
 
@@ -152,8 +152,8 @@ impl Definition {
 }
 
 /// The modules to which relocations bind symbols of the program. For a symbol that the program
-/// defines, this is a copy relocation. For an undefined symbol with a value, it is the slot of a
-/// canonical PLT entry.
+/// defines, the relocation is a copy relocation. For an undefined symbol with a value, it fills the
+/// slot of a canonical PLT entry.
 #[derive(Default)]
 struct Sources {
     by_symbol: FastMap<SymbolIndex, ModuleId>,
@@ -163,7 +163,7 @@ struct Sources {
 }
 
 impl Sources {
-    /// The sources by `bindings`; `program` is the object of [`ROOT`].
+    /// The sources according to `bindings`; `program` is the object of [`ROOT`].
     fn new(bindings: &[Binding], program: Option<&Object>) -> Self {
         let mut out = Self::default();
         let tables = program.and_then(|program| program.tables.as_ref());
@@ -287,7 +287,7 @@ impl QueryAnswers {
     }
 }
 
-/// The answers for some entry points, and the facts that the others lack.
+/// The answers for some entry points, and the facts that the other entry points lack.
 struct Lacking<T> {
     known: Vec<Option<T>>,
     needs: Vec<Need>,

@@ -1,6 +1,6 @@
-//! Finds the names that several objects of one scope define. It compares only the 32-bit words of
-//! their hash tables. Two names that share a word cost only time, because the later lookup compares
-//! the text.
+//! Finds the names that several objects of one scope define. This module compares only the 32-bit
+//! words of their hash tables. Two names that share a word cost only time, because the later lookup
+//! compares the text.
 
 use super::together::Together;
 use super::words::{self, Defined, HashWord, WordSet, grouped, hashed};
@@ -21,8 +21,8 @@ pub(super) struct WordSets {
 }
 
 impl WordSets {
-    /// Reads the hash tables. A word in the table of an entry point counts only if a library has it
-    /// too, because no scope contains two entry points.
+    /// Reads the hash tables. A word in the table of an entry point is used only if a library has
+    /// it too, because no scope contains two entry points.
     pub(super) fn count(view: View<'_>, libraries: &[FileId], entries: &[FileId]) -> Self {
         let tables = |file: &FileId| view.object(*file).and_then(hashed);
         let (once, twice) = words::twice(view, libraries);
@@ -130,7 +130,7 @@ pub(super) struct VaryingNames {
 }
 
 impl VaryingNames {
-    /// Collects two kinds of words: those in two files of one scope, and those that an object
+    /// Collects two kinds of words: words in two files of one scope, and words that an object
     /// refers to without a definition in its own closure.
     pub(super) fn find(
         view: View<'_>,

@@ -1,5 +1,5 @@
 //! Finds the libraries that each object binds to under one entry point. The search starts from
-//! standalone bindings, which are those of each object in its own closure. It repeats the lookup of
+//! standalone bindings: the bindings of each object in its own closure. It repeats the lookup of
 //! each reference whose binding another object of the scope can change.
 //!
 //! Every relocation is looked up in three cases:
@@ -91,7 +91,7 @@ struct AnsweredQuestion<'a> {
     question: BindingQuestion<'a>,
     /// Index of another question about the same name.
     next: Option<usize>,
-    /// In scope order.
+    /// The answers in scope order, by index in [`ScopeResults::winners`].
     winners: Range<usize>,
     /// True if the first answer always wins; else the relocation pass decides.
     first_wins: bool,
@@ -294,8 +294,8 @@ impl<'a> Under<'_, 'a> {
         Ok(true)
     }
 
-    /// Index in [`ScopeResults::found`] of a symbol's question. `name` stands for the symbol's hash
-    /// word.
+    /// Index in [`ScopeResults::found`] of a symbol's question. `name` is the number of the
+    /// symbol's hash word, if the word has one.
     fn place(
         &self,
         ReferringModule { module, object }: ReferringModule<'a>,
@@ -332,7 +332,8 @@ impl<'a> Under<'_, 'a> {
         Ok(place)
     }
 
-    /// Asks the files that have the question's word. The loader must know all versions of each.
+    /// Asks the files that have the question's word. The loader must know all versions of these
+    /// files.
     fn by_files(
         &self,
         name: VaryingName,

@@ -125,8 +125,8 @@ fn has_version_table(object: &Object) -> bool {
     !object.versions.has_versym || object.versions.highest_index() != 0
 }
 
-/// True if the loader knows all versions of all objects. If a library is missing, it may know
-/// fewer.
+/// True if the loader knows all versions of all objects. If a library is missing, the loader may
+/// know fewer versions.
 pub(super) fn knows_all_versions(closure: &Closure) -> bool {
     closure.in_scope().all(|(module, _)| closure.module(module).version_limit == EVERY_VERSION)
 }

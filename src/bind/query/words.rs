@@ -1,5 +1,5 @@
 //! Words of GNU hash tables: sets of words, and the files whose tables have each word. A word
-//! stands for a name. Two names that share a word cost only time, because a later lookup compares
+//! represents a name. Two names that share a word cost only time, because a later lookup compares
 //! the text.
 
 use crate::facts::View;
@@ -50,7 +50,7 @@ impl WordSet {
     }
 
     /// The bit of a word: the index of a number in `bits`, and a mask for that number. The lowest
-    /// bit of the word is ignored, because all words of a machine have the same one.
+    /// bit of the word is ignored, because it is the same in all words of a machine.
     fn place(&self, HashWord(word): HashWord) -> (usize, u64) {
         let at = (word >> 1) as usize;
         ((at / 64) & (self.bits.len() - 1), 1 << (at % 64))
@@ -75,7 +75,7 @@ pub(super) fn hashed(object: &Object) -> Option<(Salt, &Tables)> {
     Some((Salt::of(object), object.tables.as_ref()?))
 }
 
-/// The words in the hash tables of `files`, and those that may occur more than once.
+/// The words in the hash tables of `files`, and the words among them that may occur more than once.
 pub(super) fn twice(view: View<'_>, files: &[FileId]) -> (WordSet, WordSet) {
     let tables = |file: &FileId| view.object(*file).and_then(hashed);
     let count = |(_, tables): (Salt, &Tables)| {

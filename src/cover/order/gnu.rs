@@ -73,7 +73,7 @@ pub(super) fn link<'q>(
     }
 }
 
-/// The number of inputs up to the end of the group whose first input is the first of `inputs`.
+/// The number of inputs before the end of a group; `inputs` starts after its `StartGroup`.
 fn group_len(inputs: &[LinkInput]) -> usize {
     let mut depth = 1_usize;
     let ends = |input: &LinkInput| {
@@ -117,7 +117,7 @@ struct Run<'q> {
     forgotten: FastSet<usize>,
     /// Names to which objects refer strongly; empty without `--as-needed`.
     referred: FastSet<&'q [u8]>,
-    /// The same for shared objects.
+    /// Names to which shared objects refer strongly; empty without `--as-needed`.
     referred_by_shared: FastSet<&'q [u8]>,
     /// The names in DT_NEEDED of the shared objects that were read, each with the index of its root.
     needs: Vec<(&'q [u8], usize)>,
@@ -149,7 +149,7 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Processes the inputs of a group, which may have groups, until no pass adds an undefined
+    /// Processes the inputs of a group, which may contain groups, until a pass adds no undefined
     /// name.
     fn group(&mut self, inputs: &'q [LinkInput], mut first: bool) {
         loop {
@@ -163,8 +163,8 @@ impl<'q> Run<'q> {
     }
 
     /// True if a shared object defines a name that is undefined now, or data for a common symbol.
-    /// The references of options do not count (`ref_regular_nonweak` in `bfd/elflink.c`), nor do those
-    /// of shared objects if one of them has the library in DT_NEEDED.
+    /// References of options are ignored (`ref_regular_nonweak` in `bfd/elflink.c`). References of
+    /// shared objects are ignored if one of these objects has the library in DT_NEEDED.
     fn is_needed(&self, at: usize) -> bool {
         let is_listed = LazyCell::new(|| self.is_on_needed_list(at));
         let is_referred = |name: &[u8]| {
@@ -179,8 +179,8 @@ impl<'q> Run<'q> {
         exports.any(|export| is_open(&export) && !self.hidden.contains(export.name))
     }
 
-    /// True if a shared object of the link needs this one (`on_needed_list`). The needs of a forgotten
-    /// library count if an earlier need of another library leads to it.
+    /// True if a shared object of the link needs this one (`on_needed_list`). The needs of a
+    /// forgotten library are included only if an earlier need of another library leads to it.
     fn is_on_needed_list(&self, at: usize) -> bool {
         let mut listed: FastSet<&[u8]> = FastSet::default();
         for (name, by) in &self.needs {
@@ -191,8 +191,8 @@ impl<'q> Run<'q> {
         self.is_named(at, &listed)
     }
 
-    /// True if `names` has the name that DT_NEEDED has for a shared object: its soname, else its name
-    /// as typed, which is the file name alone for `-l`.
+    /// True if `names` has the name that DT_NEEDED has for a shared object: its soname, or else its
+    /// path as typed. For `-l`, that is the file name alone.
     fn is_named(&self, at: usize, names: &FastSet<&[u8]>) -> bool {
         let object = self.question.objects.get(at).copied().flatten();
         let path = &self.question.roots[at].path;
@@ -279,8 +279,8 @@ impl<'q> Run<'q> {
         self.table.insert(&defined.name, State::Defined { weak: false });
     }
 
-    /// Defines the names of PROVIDE that became undefined after its position. Returns the names of
-    /// PROVIDE without effect.
+    /// Defines the names of PROVIDE that became undefined after the position of their PROVIDE.
+    /// Returns the names of PROVIDE without effect.
     fn provide_late(&mut self) -> FastSet<&'q [u8]> {
         let link = self.link;
         let mut out = FastSet::default();
@@ -302,7 +302,7 @@ impl<'q> Run<'q> {
         self.question.roots.iter().any(|root| root.lto) || self.out.order.iter().any(is_lto)
     }
 
-    /// True if the plugin may read the member: after LTO, it reads no more.
+    /// True if the linker may use the member. After LTO, the plugin reads no further member.
     fn fits(&self, member: MemberId) -> bool {
         !(self.again && self.question.library.member(member).kind.is_lto())
     }
@@ -334,9 +334,9 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// The first name that `member` defines and the link needs, with its referrer; `None` if the
-    /// link needs none, or if the archive's index lacks the name. The default version of a name
-    /// defines `NAME@VERSION` too (`_bfd_elf_archive_symbol_lookup`).
+    /// The first name that `member` defines and the link needs, with its referrer. `None` if the
+    /// link needs no such name, or if the archive's index lacks the name. The default version of a
+    /// name defines `NAME@VERSION` too (`_bfd_elf_archive_symbol_lookup`).
     fn wanted(&self, member: MemberId) -> Option<(&'q [u8], ReferredBy)> {
         let library = self.question.library;
         let definitions = library.symbols(member).filter(|(_, symbol)| symbol.kind.is_definition());

@@ -48,18 +48,19 @@ pub(super) fn link<'q>(
 /// The state of a name in the symbol table.
 #[derive(Clone, Copy)]
 enum State {
-    /// Referred to. `firm` is true once an object or `--undefined` refers to the name. `weak` is
-    /// true if all references from objects and `--undefined` are weak; before any of them, if the
-    /// first other reference is weak.
+    /// Referred to. `firm` is true once an object or `--undefined` refers to the name. From then
+    /// on, `weak` is true if all references from objects and `--undefined` are weak. Until then,
+    /// `weak` is true if the first reference is weak.
     Undefined { weak: bool, firm: bool, by: ReferredBy },
-    /// Defined by a member that was not taken; `weak` once a file refers to the name weakly.
+    /// Defined by a member that was not taken; `weak` is true once a file refers to the name
+    /// weakly.
     Lazy { member: MemberId, weak: bool },
     /// A tentative definition. Since lld 17 no member is taken to replace it
     /// (`--no-fortran-common`).
     Common { by: Option<MemberId> },
     /// Defined by a shared object.
     Shared,
-    /// Defined, by a member or by a root.
+    /// Defined by the member `by`, or by a root if `by` is `None`.
     Defined { weak: bool, unique: bool, by: Option<MemberId> },
 }
 
@@ -78,8 +79,8 @@ struct Frame<'q> {
     references: Vec<(&'q [u8], bool)>,
     at: usize,
     member: MemberId,
-    /// The referrer and the name for which it was taken. The member is reported after all members
-    /// that it leads to.
+    /// The referrer and the name for which the member was taken. lld reports a member after all
+    /// members that it pulls in.
     reason: (ReferredBy, &'q [u8]),
 }
 
@@ -166,7 +167,7 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// The names of PROVIDE without effect: objects define them, or nothing mentions them
+    /// The names of PROVIDE without effect: objects define them, or no file mentions them
     /// (`shouldAddProvideSym`).
     fn unprovided(&self, link: &'q Link) -> FastSet<&'q [u8]> {
         let names = link.defined.iter().filter(|defined| defined.provided);
@@ -214,8 +215,8 @@ impl<'q> Run<'q> {
         unwrapped
     }
 
-    /// Restricts the visibility of a name, for a reference or a definition: a definition in an
-    /// earlier shared object does not count (`Symbol::resolve` of `Undefined`).
+    /// Restricts the visibility of a name, because of a reference or a definition. A definition in
+    /// an earlier shared object is then ignored (`Symbol::resolve` of `Undefined`).
     fn hide(&mut self, name: &'q [u8], by: ReferredBy) {
         self.hidden.insert(name);
         if let Some(state @ State::Shared) = self.table.get_mut(name) {
@@ -274,8 +275,8 @@ impl<'q> Run<'q> {
         fits && !is_passed_over(member.kind)
     }
 
-    /// Adds the definitions of a member as lazy symbols. The first that satisfies an earlier strong
-    /// reference extracts the member (`ObjFile::parseLazy`).
+    /// Adds the definitions of a member as lazy symbols. The first definition that satisfies an
+    /// earlier strong reference extracts the member (`ObjFile::parseLazy`).
     fn ready(&mut self, member: MemberId) {
         let library = self.question.library;
         if !self.fits(member) || self.taken[member.index()] {

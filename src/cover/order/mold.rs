@@ -118,8 +118,8 @@ impl<'q> Run<'q> {
         self.enter_exports(at, place);
     }
 
-    /// Enters the definitions of a linked file. One with the default version of its name gets the
-    /// plain name alone (`SharedFile<E>::parse`).
+    /// Enters the definitions of a linked file. A definition with a default version is entered only
+    /// under its plain name (`SharedFile<E>::parse`).
     fn enter_exports(&mut self, at: usize, place: usize) {
         let question = self.question;
         let is_shared = question.is_shared_input(at);
@@ -148,8 +148,8 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// True unless mold skips the member. It ignores the position of a member in another archive,
-    /// and skips that archive.
+    /// False if mold skips the member: it is for another machine, or a thin archive names it by its
+    /// position in another archive.
     fn fits(&self, member: MemberId) -> bool {
         let member = self.question.library.member(member);
         let fits = self.target.is_none_or(|t| member.target.is_none_or(|own| t.links_with(own)));
@@ -185,9 +185,9 @@ impl<'q> Run<'q> {
     fn references(&mut self, file: Holds) {
         let question = self.question;
         match file {
-            // The weak references of a shared object count too, their versions do not, and `--wrap`
-            // affects objects only. They lead to members, not to other shared objects
-            // (`SharedFile<E>::mark_live_objects`).
+            // References of a shared object are followed even if they are weak. mold ignores their
+            // versions, and `--wrap` affects objects only. These references lead to members, not to
+            // other shared objects (`SharedFile<E>::mark_live_objects`).
             Holds::Root(at) if question.is_shared_input(at) => {
                 for (name, _) in &question.roots[at].symbols {
                     let end = memchr::memchr(b'@', name).unwrap_or(name.len());
@@ -214,8 +214,8 @@ impl<'q> Run<'q> {
 
     /// Resolves all names again among the files that are linked. In a shared object, a name may
     /// stay undefined if a weak reference precedes all strong ones (`claim_unresolved_symbols`).
-    /// For a program, mold reports each strong reference. A weak reference with restricted visibility
-    /// counts as strong if a shared object defines the name.
+    /// For a program, mold reports each strong reference. A weak reference with restricted
+    /// visibility is treated as strong if a shared object defines the name.
     fn settle(&mut self) -> Resolved<'q> {
         let question = self.question;
         let places = std::mem::take(&mut self.places);
@@ -307,8 +307,8 @@ impl<'q> Run<'q> {
     }
 }
 
-/// True for a definition. mold looks for the section of the index that a machine has for its common
-/// symbols, and finds none (`ObjectFile<E>::resolve_symbols`).
+/// True for a definition that mold accepts. mold takes the section index of a machine's own common
+/// symbols for a real section, and finds none (`ObjectFile<E>::resolve_symbols`).
 fn defines(kind: SymbolKind) -> bool {
     kind.is_definition() && kind != SymbolKind::MachineCommon
 }

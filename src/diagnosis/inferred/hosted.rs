@@ -24,8 +24,8 @@ pub(super) struct Hosted<'a, 'n> {
     /// Symbols of plugins and of the libraries that they load. The keys are the plugin's directory
     /// and its parent.
     by_dir: FastMap<&'a Path, DefinersByName<'a>>,
-    /// Symbols of plugins without those of their libraries. The keys are the plugin's directory and
-    /// its parent.
+    /// Symbols of plugins without the symbols of their libraries. The keys are the plugin's
+    /// directory and its parent.
     plugins_by_dir: FastMap<&'a Path, DefinersByName<'a>>,
     /// For each symbol that a plugin defines: the programs that open the plugin.
     programs: FastMap<&'a [u8], Vec<FileId>>,
@@ -98,8 +98,8 @@ impl<'a, 'n> Hosted<'a, 'n> {
     }
 
     /// A file that defines the symbol: a plugin in a nearby directory, or a library that such a
-    /// plugin loads. Nearby directories are that of `plugin`, its parent, its subdirectories and
-    /// its siblings.
+    /// plugin loads. Nearby directories are the directory of `plugin`, its parent, its
+    /// subdirectories and its siblings.
     pub(super) fn serving(&self, plugin: &Plugin<'a>, symbol: &[u8]) -> Option<FileId> {
         let mut dirs = dir(self.source, plugin.file).ancestors().take(2);
         dirs.find_map(|dir| self.by_dir.get(dir)?.get(symbol).copied())

@@ -25,7 +25,7 @@ pub(super) struct PackagePrograms {
 pub(super) struct Packages<'a> {
     /// The path of each program.
     paths: Vec<&'a Path>,
-    /// Keyed by the whole file name, and by each start of it that ends before a `-`.
+    /// Keyed by the whole file name, and by each beginning of the name that ends before a `-`.
     by_name: FastMap<&'a [u8], Vec<usize>>,
     by_dir: FastMap<&'a Path, Vec<usize>>,
     by_store_item: FastMap<PathBuf, Vec<usize>>,
@@ -64,7 +64,7 @@ impl<'a> Packages<'a> {
     /// - a program in a private directory above the plugin;
     /// - a program after which a directory of the plugin is named;
     /// - a program that loads a library of the package that defines one of `references`. The
-    ///   directory of such a library contains the plugin and is not a default directory, or a
+    ///   directory of such a library contains the plugin and is not a default directory. Or a
     ///   directory of the plugin is named after the library.
     pub(super) fn own(
         &self,

@@ -37,7 +37,7 @@ pub(super) struct Plugin<'a> {
     pub(super) references: Vec<PluginReference<'a>>,
     /// The names of all libraries that were not found.
     pub(super) missing: Vec<&'a [u8]>,
-    /// True if the soname is that of a library, such as `libfoo.so.1`.
+    /// True if the soname has the form of a library's soname, such as `libfoo.so.1`.
     pub(super) is_versioned: bool,
     /// True if the program of a `[[host]]` entry is assumed to define some of its references.
     pub(super) has_profile: bool,
@@ -163,7 +163,7 @@ fn is_versioned(soname: &[u8]) -> bool {
 }
 
 impl Plugin<'_> {
-    /// False if no program can be the host: no program loads some missing library, and all
+    /// False if no program can be the host: a missing library is loaded by no program, and all
     /// undefined symbols belong to missing libraries.
     pub(super) fn may_fit(&self, programs: &Programs) -> bool {
         let is_loaded = |name: &&[u8]| programs.loading(name).is_some();
@@ -172,7 +172,7 @@ impl Plugin<'_> {
 
     /// True if no archive defines the symbol, or if one of these archives is the static edition of
     /// `winner`, the file that defines the symbol. Other archives are then further editions of
-    /// `winner`: `libpython3.11.a` lies beside `libpython3.11-pic.a`.
+    /// `winner`: `libpython3.11.a` is in the same directory as `libpython3.11-pic.a`.
     pub(super) fn is_unclaimed(
         &self,
         reference: PluginReference<'_>,

@@ -1,6 +1,7 @@
-//! The symbols of an LLVM bitcode file, from the table that LLVM writes for linkers
-//! (`llvm/Object/IRSymtab.h`): the blob of SYMTAB_BLOCK, whose names lie in STRTAB_BLOCK. Only
-//! these two blocks are read (`llvm/Bitstream/BitstreamReader.h`). `read` is the caller.
+//! Reads the symbols of an LLVM bitcode file from the table that LLVM writes for linkers
+//! (`llvm/Object/IRSymtab.h`). The table is the blob of SYMTAB_BLOCK, and its names are in
+//! STRTAB_BLOCK. No other blocks are read (`llvm/Bitstream/BitstreamReader.h`). `read` is the
+//! caller.
 
 use super::members::SymbolKind;
 
@@ -29,7 +30,7 @@ pub(super) struct LtoSymbol<'b> {
     pub(super) function: bool,
 }
 
-/// The global symbols of a bitcode file; `None` without a readable table.
+/// The global symbols of a bitcode file; `None` if it has no symbol table that can be read.
 pub(super) fn symbols(file: &[u8]) -> Option<Vec<LtoSymbol<'_>>> {
     let file = unwrapped(file)?;
     let (mut table, mut strings) = (None, None);
@@ -110,7 +111,8 @@ enum Operand {
     Blob,
 }
 
-/// The first blob of the block from `bits` to bit `end`, whose abbreviation ids have `width` bits.
+/// The first blob of a block. The block extends from the position of `bits` to bit `end`, and its
+/// abbreviation ids have `width` bits. `None` if a nested block, an array or the end comes first.
 fn blob(mut bits: Bits<'_>, end: usize, width: u64) -> Option<&[u8]> {
     let mut abbreviations: Vec<Vec<Operand>> = Vec::new();
     while bits.at < end {

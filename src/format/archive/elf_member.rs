@@ -1,7 +1,6 @@
-//! The global symbols of one ELF member: the search for its symbol table, and the table itself.
-//! Assemblers put the symbol table last, so the last section headers are read first. If the symbol
-//! table is not among them, all section headers are read. Besides these, only the symbol table and
-//! its string table are needed.
+//! Reads the global symbols of one ELF member. Assemblers put the symbol table last, so the last
+//! section headers are read first. If the symbol table is not among them, all section headers are
+//! read. Apart from headers, only the symbol table and its string table are read.
 //!
 //! `read` and `symbols` are the callers.
 
@@ -15,13 +14,14 @@ const LAST: u64 = 4;
 /// Two parts of a file are read together if the gap between them has at most this many bytes.
 const GAP: u64 = 4096;
 
-/// Initial capacity of a buffer, in bytes. Unused pages are never touched.
+/// Initial capacity of a buffer, in bytes. Pages that are never touched cost no memory.
 const ROOM: usize = 8 << 20;
-/// Kept tables are released beyond this number of bytes, about half a processor's own cache.
+/// Kept tables are used and released once they have this many bytes, about half of a core's private
+/// cache.
 const MOST_KEPT: usize = 512 << 10;
 
-/// Section indices that mark tentative definitions of one machine (`elf_backend_add_symbol_hook` of
-/// GNU ld).
+/// Machine-specific section indices of tentative definitions (`elf_backend_add_symbol_hook` in GNU
+/// ld).
 const MACHINE_COMMON: [(elf::Machine, elf::SymbolSection); 4] = [
     // SHN_X86_64_LCOMMON
     (elf::EM_X86_64, elf::SymbolSection(0xff02)),
@@ -30,7 +30,7 @@ const MACHINE_COMMON: [(elf::Machine, elf::SymbolSection); 4] = [
     (elf::EM_PARISC, elf::SHN_PARISC_HUGE_COMMON),
 ];
 
-/// True for the section index of a tentative definition of this machine.
+/// True if `machine` uses this section index for tentative definitions.
 pub(super) fn is_machine_common(machine: elf::Machine, section: elf::SymbolSection) -> bool {
     MACHINE_COMMON.contains(&(machine, section))
 }
@@ -43,7 +43,8 @@ pub(super) struct SymbolTableRange<'f> {
     pub(super) size: u64,
 }
 
-/// Reused memory, and its current content: `len` bytes from `start` on. The bytes before are kept.
+/// Reused memory. Its current content is `len` bytes from `start` on; the bytes before `start` are
+/// kept.
 #[derive(Default)]
 struct Buffer {
     bytes: Vec<u8>,
@@ -75,7 +76,7 @@ pub(super) struct Raw<'b> {
     pub(super) kept_at: Option<usize>,
 }
 
-/// A symbol as the table has it.
+/// One entry of the symbol table.
 pub(super) struct RawSymbol<'b> {
     /// Its name. The suffix of a default version (`@@VERSION`) is removed.
     pub(super) name: &'b [u8],
@@ -130,7 +131,7 @@ impl SymbolTableRange<'_> {
         offset.checked_add(size).is_some_and(|end| end <= self.size)
     }
 
-    /// Fills `buffer` with `size` bytes at `offset`, or with fewer if the file ends before.
+    /// Fills `buffer` with `size` bytes at `offset`, or with fewer if the file ends earlier.
     fn fill(&self, buffer: &mut Buffer, offset: u64, size: u64) -> Result<(), ReadError> {
         let at = self.base.saturating_add(offset);
         let present = size.min(self.file.stat().len.saturating_sub(at));
@@ -146,8 +147,8 @@ impl SymbolTableRange<'_> {
 }
 
 impl Buffers {
-    /// Keeps the tables that [`Self::load`] returned last. True if many are kept now, so that they
-    /// should be used and released.
+    /// Keeps the tables that [`Self::load`] returned last. True if the kept tables have reached
+    /// `MOST_KEPT` bytes: the caller then uses and releases them.
     pub(super) fn keep(&mut self) -> bool {
         self.tables.start += std::mem::take(&mut self.tables.len);
         self.tables.start >= MOST_KEPT
@@ -163,9 +164,10 @@ impl Buffers {
         (self.tables.start, self.tables.len) = (0, 0);
     }
 
-    /// The tables of the object at `place`; `None` if it has no symbol table. `head` begins with
-    /// its ELF header. The read of the section headers may also get the `beyond` bytes after the
-    /// object, which then go into `next`.
+    /// Reads the symbol table of the object at `place`, and its string table; `None` if the object
+    /// has no symbol table. `head` begins with the object's ELF header. If the section headers are
+    /// near the end of the object, the same read gets the `beyond` bytes after the object. They are
+    /// added to `next`.
     pub(super) fn load<H: FileHeader<Endian = Endianness>>(
         &mut self,
         place: SymbolTableRange<'_>,
@@ -366,8 +368,8 @@ pub(super) fn each_symbol<'b, H: FileHeader<Endian = Endianness>>(
     whole
 }
 
-/// The name at the start of `text`, up to its NUL; `None` if there is no NUL. A symbol with a
-/// default version, `NAME@@VERSION`, counts as `NAME`, as in lld (`SymbolTable::insert`).
+/// The name at the start of `text`, up to its NUL; `None` if there is no NUL. The suffix of a
+/// default version is removed, as in lld (`SymbolTable::insert`): `NAME@@VERSION` becomes `NAME`.
 pub(super) fn stem(text: &[u8]) -> Option<&[u8]> {
     stem_and_version(text).map(|(name, _)| name)
 }

@@ -1,5 +1,5 @@
-//! Reads the [`LinkFacts`] of one relocatable object. Only few members are read in this way, and of
-//! these only the sections that hold such facts. `facts::members` is the caller.
+//! Reads the [`LinkFacts`] of one relocatable object. Few members are read in this way, and only
+//! their sections with such facts. `facts::members` is the caller.
 
 use super::elf_member::is_machine_common;
 use super::header::{self, MemberHeader};
@@ -16,13 +16,14 @@ use object::read::elf::{FileHeader, Rel, Rela, SectionHeader, SectionTable, Sym,
 use object::{Endianness, U32, archive, elf};
 use std::ops::Range;
 
-/// Upper bound, in bytes, for an object; the largest of LLVM has 40 megabytes.
+/// Upper bound for the size of an object, in bytes. The largest object of LLVM has 40 megabytes.
 const MOST: u64 = 1 << 29;
 /// Minimum size of a relocation, in bytes. It limits the number of relocations, because a hostile
 /// file may list the same relocations in many section headers.
 const FEWEST_BYTES: u64 = 8;
-/// Sizes in bytes of a member header, and of a 64-bit ELF header.
+/// Size of a member header, in bytes.
 const HEADER: usize = size_of::<archive::Header>();
+/// Size of a 64-bit ELF header, in bytes.
 const HEAD: usize = 64;
 
 /// Prefixes of section names. Linkers keep these sections even if nothing refers to them (`KEEP` in
@@ -45,8 +46,8 @@ pub struct LinkScratch {
 }
 
 impl LinkFactsReader<'_> {
-    /// The facts of the member of `file` whose header is at `offset`; `open` opens the file of a
-    /// thin archive's member. `None` if the member cannot be read or is not a relocatable object.
+    /// The facts of the member of `file` whose header is at `offset`. `None` if the member cannot
+    /// be read or is not a relocatable object. `open` opens the file of a thin archive's member.
     pub fn member(
         &mut self,
         file: &Handle,
@@ -108,7 +109,7 @@ impl LinkFactsReader<'_> {
         }
     }
 
-    /// Reads the table of sections, then the sections with facts.
+    /// Reads the section headers, then the sections with facts.
     fn parts<H: FileHeader<Endian = Endianness>>(
         &mut self,
         file: &Handle,
@@ -177,7 +178,7 @@ fn sections<H: FileHeader<Endian = Endianness>>(
     Some(all.iter().filter_map(of).collect())
 }
 
-/// Reads all facts into `out`, which is empty.
+/// Reads all facts into `out`, which is empty. `None` if the object is damaged or exceeds a bound.
 fn parse<H: FileHeader<Endian = Endianness>>(
     data: &Ranges,
     wanted: RelocationFilter<'_>,
@@ -271,8 +272,8 @@ fn object_section<H: FileHeader<Endian = Endianness>>(
     }
 }
 
-/// The bytes of the string table with this index, in which strings are found without a search for
-/// the part of the object. Empty if not all bytes were read.
+/// The bytes of the string table with this index; empty if they were not all read. A search in them
+/// is cheaper than in [`Ranges`], which looks for the right part first.
 fn text<'d, H: FileHeader<Endian = Endianness>>(
     sections: &SectionTable<'d, H, &'d Ranges>,
     (e, data): (Endianness, &'d Ranges),
@@ -282,9 +283,9 @@ fn text<'d, H: FileHeader<Endian = Endianness>>(
     section.and_then(|section| section.data(e, data).ok()).unwrap_or_default()
 }
 
-/// The nameless symbols whose names matter because of a relocation: its symbol, the data of a
-/// thread-local call, and the definitions in its COMDAT group if only some names are wanted. The
-/// names in odd groups matter too.
+/// The symbols without a stored name whose names are needed because of a relocation: its symbol,
+/// and the data of a thread-local call. If only some names are wanted, also the definitions in its
+/// COMDAT group. Names in odd groups are needed too.
 fn unnamed(facts: &LinkFacts, wanted: RelocationFilter<'_>) -> FastSet<usize> {
     let of_relocations = facts.relocations.iter().filter_map(|relocation| relocation.global);
     let of_calls = facts.tls_calls.values().flatten().copied();
@@ -348,7 +349,8 @@ fn groups<'d, H: FileHeader<Endian = Endianness>>(
     Some(())
 }
 
-/// Makes groups of these sections, each with its index and name.
+/// Makes a group of each of these sections, given by index and name, unless the section is in a
+/// COMDAT group. The name is the signature.
 fn link_once(sections: &[(usize, &[u8])], out: &mut LinkFacts) -> Option<()> {
     for (section, name) in sections {
         if out.sections.get(*section)?.group.is_none() {
@@ -360,8 +362,8 @@ fn link_once(sections: &[(usize, &[u8])], out: &mut LinkFacts) -> Option<()> {
     Some(())
 }
 
-/// The COMDAT groups with definitions other than exactly their signature, by index. Most groups
-/// have one function, which is the signature.
+/// The COMDAT groups that define a name other than their signature, by index. Most groups have one
+/// function, whose name is the signature.
 fn odd_groups<'d, H: FileHeader<Endian = Endianness>>(
     symbols: &SymbolTable<'d, H, &'d Ranges>,
     first: usize,
@@ -458,9 +460,9 @@ fn relocations<'d, H: FileHeader<Endian = Endianness>>(
     Some(())
 }
 
-/// True for a section whose references to discarded groups linkers ignore: an unwind table, or a
-/// table of contents of ppc, which holds addresses for all groups (`maybeReportUndefined` in
-/// `lld/ELF/Relocations.cpp`).
+/// True for a section whose references to discarded groups linkers ignore (`maybeReportUndefined`
+/// in `lld/ELF/Relocations.cpp`). It is an unwind table, or a table of contents of ppc, which holds
+/// addresses for all groups.
 fn may_enter_groups<'d, H: FileHeader<Endian = Endianness>>(
     sections: &SectionTable<'d, H, &'d Ranges>,
     e: Endianness,

@@ -1,6 +1,6 @@
 //! Facts about the members of an archive: their kinds, and the global symbols of each object. Names
-//! of symbols are ids, whose texts the run keeps ([`crate::symbol_names`]). `read` makes them; the
-//! coverage stage and rules use them.
+//! of symbols are ids, whose texts the run keeps ([`crate::symbol_names`]). `read` collects the
+//! facts; the coverage stage and rules use them.
 
 use super::index::ArchiveSymbolIndex;
 use crate::format::Defect;
@@ -13,7 +13,7 @@ use std::ops::Range;
 /// The members of one archive.
 #[derive(Debug, Default)]
 pub struct Members {
-    /// True if it holds names of files instead of files.
+    /// True if the archive names the files of its members instead of holding them.
     pub thin: bool,
     /// The members in the order of the archive, without index and table of long names.
     pub list: Vec<Member>,
@@ -26,12 +26,12 @@ pub struct Members {
     /// The defects, each with the header offset of its member.
     pub damage: Vec<MemberDefect>,
     pub(super) symbols: Vec<MemberSymbol>,
-    /// For each definition among `symbols`, the hash of its name, and the offset of the name in its
-    /// member's string table.
+    /// For each definition among `symbols`, the hash of its name.
     pub(super) hashes: Vec<u64>,
+    /// For each definition among `symbols`, the offset of its name in its member's string table.
     pub(super) starts: Vec<u32>,
-    /// `NAME@VERSION` for the definitions among `symbols` with a default version (`NAME@@VERSION`),
-    /// each after its index.
+    /// The definitions among `symbols` with a default version (`NAME@@VERSION`): their indices, in
+    /// ascending order, and the text `NAME@VERSION`.
     pub(super) default_versions: Vec<(u32, Box<[u8]>)>,
     /// The members' names.
     pub(super) text: Vec<u8>,
@@ -49,14 +49,15 @@ pub struct MemberDefect {
 /// One member.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// Offset of its header in the archive. It identifies the member, because names repeat. An index
-    /// may list members behind the end of a cut archive.
+    /// Offset of its header in the archive. It identifies the member, because names repeat. An
+    /// index may list members beyond the end of a truncated archive.
     pub offset: u64,
     /// Its kind.
     pub kind: MemberKind,
     /// Its target; `None` if it is not a readable ELF file.
     pub target: Option<Target>,
-    /// True if a thin archive names it by its position in another archive. Only GNU ld reads it.
+    /// True if a thin archive names it by its position in another archive. Only GNU ld reads such
+    /// members.
     pub in_other_archive: bool,
     pub(super) name: Span,
     pub(super) symbols: Span,
@@ -125,8 +126,7 @@ pub enum SymbolKind {
     /// A reference that may stay undefined, and for which no linker extracts a member.
     WeakUndefined,
     /// A strong definition. A link may have only one for each name, except in COMDAT groups, where
-    /// compilers rarely put one. When a linker selects a member to extract, the group does not
-    /// matter.
+    /// strong definitions are rare. Linkers ignore the group when they select a member to extract.
     Strong,
     /// A weak definition.
     Weak,
@@ -134,8 +134,8 @@ pub enum SymbolKind {
     Unique,
     /// A tentative definition, SHN_COMMON.
     Common,
-    /// A tentative definition of one machine, such as SHN_X86_64_LCOMMON. It is common for GNU ld, a
-    /// strong definition for lld, and nothing for mold.
+    /// A tentative definition of one machine, such as SHN_X86_64_LCOMMON. GNU ld treats it as
+    /// common, and lld as a strong definition. mold ignores it.
     MachineCommon,
 }
 
@@ -151,7 +151,7 @@ impl SymbolKind {
     }
 }
 
-/// The id that stands for no name.
+/// The id of a symbol whose name is not stored.
 pub const NAMELESS: NameId = NameId::LAST;
 
 /// A global symbol of a member.
@@ -231,7 +231,7 @@ impl Member {
         matches!(self.kind, MemberKind::Bitcode | MemberKind::SlimLto)
     }
 
-    /// True if the references of the member are unknown for any reason. The index may have its
+    /// True if the references of the member are unknown for any reason. The index may list its
     /// definitions.
     pub fn is_unknown(&self) -> bool {
         let absent = matches!(

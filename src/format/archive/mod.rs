@@ -1,6 +1,6 @@
-//! Static archives (`ar`). The first read checks one member header ([`Archive`]); the members and
+//! Static archives (`ar`). The first read checks one member header ([`Archive`]). The members and
 //! their symbols are read on demand (`members`). Members that define given names are found through
-//! the index alone, if there is one ([`definitions`]). `cover` makes all decisions about linking.
+//! the index alone, if there is one ([`definitions`]). Decisions about linking are made in `cover`.
 //!
 //! The modules of `facts` are the main callers.
 

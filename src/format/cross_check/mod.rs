@@ -1,6 +1,6 @@
 //! The second readers of `--cross-check`: goblin reads an ELF file again, and the `ar` crate an
-//! archive. Their results are compared with those of the first reader. The rule `readers-disagree`
-//! reports the differences.
+//! archive. Each result is compared with the first reader's. The rule `readers-disagree` reports
+//! the differences.
 
 mod archive;
 mod elf;

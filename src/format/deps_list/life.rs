@@ -4,7 +4,7 @@
 use super::{Block, Set, SetCommand};
 use crate::id::{FastMap, FastSet};
 
-/// Finds sets whose values no command uses before the variable gets another value.
+/// Finds sets whose values no command uses before another command replaces them.
 #[derive(Default)]
 pub(super) struct Life {
     /// The indices of the sets of each variable that have an effect so far.
@@ -23,11 +23,12 @@ impl Life {
         self.live.entry(name.to_vec()).or_default().push(set);
     }
 
-    /// For each set, true if it has an effect that is known. `loops` are the blocks of used loops.
+    /// For each set, true if its values have a known effect. `loops` has the block numbers of used
+    /// loops.
     pub(super) fn effective(&self, sets: &[Set], loops: &FastSet<usize>) -> Vec<bool> {
         let all = || sets.iter().enumerate();
         let live = || all().filter(|(at, _)| !self.over.contains(at)).map(|(_, set)| set);
-        // Uses of a variable that a block sets several times are not told apart.
+        // If a block sets a variable several times, the uses of each value cannot be distinguished.
         let mut counts: FastMap<(&[u8], Option<Block>), usize> = FastMap::default();
         for set in live().filter(|set| set.origin == SetCommand::Set && !set.items.is_empty()) {
             *counts.entry((&*set.name, set.blocks.last().copied())).or_default() += 1;
@@ -40,8 +41,8 @@ impl Life {
         let visited = live().filter(|set| !set.visits_lists()).map(|set| &*set.name);
         let visited: FastSet<&[u8]> = visited.collect();
         let is_effective = |(at, set): (usize, &Set)| {
-            // Other commands give values to the lists, so no new item joins them: the sets in the
-            // loop take it.
+            // If commands other than sets give values to the lists, a new item cannot be added to a
+            // list. The new item goes into the sets in the loop.
             let is_list = |(_, name): &(usize, Vec<u8>)| visited.contains(&**name);
             let is_used = set.loop_block.is_none_or(|block| loops.contains(&block))
                 && (!set.visits_lists() || set.references.iter().all(is_list));
@@ -52,7 +53,7 @@ impl Life {
     }
 
     /// Ends the sets of the variable `name` at a command in `blocks` that replaces its value. True
-    /// if no set of these blocks has an effect any more.
+    /// if no earlier set in these blocks has an effect.
     pub(super) fn end(&mut self, sets: &[Set], name: &[u8], blocks: &[Block]) -> bool {
         let used = self.uses.get(name).copied().unwrap_or(0).max(self.barrier);
         let Some(live) = self.live.get_mut(name) else { return true };
@@ -68,8 +69,9 @@ impl Life {
         true
     }
 
-    /// Notes the variables that a command uses: its name and its first argument, all its arguments,
-    /// and the offset of its end. Returns these variables if the command may use them for anything.
+    /// Notes the variables that a command uses. `name` and `action` are its name and first
+    /// argument, `all` is the text of all arguments, and `end` is the offset of its end. Returns
+    /// these variables if the command may use them in any way, and otherwise an empty list.
     pub(super) fn note(
         &mut self,
         (name, action): (&[u8], &[u8]),

@@ -3,8 +3,8 @@
 //! them. `position` decides where a new name goes, and `write` inserts and drops names.
 //!
 //! No condition is evaluated. A reference (`${NAME}`) or a generator expression stays as written;
-//! `values` reads the names in it, because they count as listed. A flag such as `-pthread` is read
-//! as a name, but no archive has that name.
+//! `values` reads the names in it, and these names are treated as listed. A flag such as `-pthread`
+//! is read as a name, but no archive has that name.
 
 mod assign;
 mod flow;
@@ -35,7 +35,8 @@ use std::sync::{Arc, OnceLock};
 pub struct ListError {
     /// The line, from 1.
     pub line: u32,
-    /// The reason, as the end of a sentence.
+    /// The reason, in lower case and without a full stop. For a value with unknown archives, its
+    /// text.
     pub reason: String,
 }
 
@@ -50,15 +51,16 @@ impl From<SyntaxError> for ListError {
 pub struct DepsList {
     text: Vec<u8>,
     sets: Vec<Set>,
-    /// The first relevant value with unknown archives, once [`DepsList::identify`] was called.
+    /// The first relevant value with unknown archives; `None` before [`DepsList::identify`] is
+    /// called.
     unknown: Option<ListError>,
     /// Targets with the names of their files (`OUTPUT_NAME`).
     outputs: Vec<(Vec<u8>, Vec<u8>)>,
     /// The targets of `add_library(NAME INTERFACE)`.
     interfaces: BTreeSet<Vec<u8>>,
-    /// For each command that is not read and refers to several variables, these variables.
+    /// For each command that makes no set and refers to several variables, these variables.
     uses: Vec<Vec<Vec<u8>>>,
-    /// Shared libraries and modules: targets that keep their private archives to themselves.
+    /// Shared libraries and modules. A link with them does not get their private archives.
     shared: BTreeSet<Vec<u8>>,
     /// The targets of `add_library(NAME ALIAS TARGET)`.
     aliases: BTreeMap<Vec<u8>, Vec<u8>>,
@@ -66,9 +68,9 @@ pub struct DepsList {
     reordered: BTreeSet<Vec<u8>>,
     /// The variables of `list(REMOVE_DUPLICATES)`.
     deduplicated: BTreeSet<Vec<u8>>,
-    /// The indices of the sets, made on first use.
+    /// The sets of each variable or target; computed on first use.
     flow: OnceLock<flow::Flow>,
-    /// The commands, made on first use.
+    /// The commands; parsed on first use.
     program: OnceLock<Arc<trace::Program>>,
 }
 
@@ -81,7 +83,7 @@ pub enum SetCommand {
     /// other values too. Also `foreach(NAME …)` if a set in the loop has the value `${NAME}`, or a
     /// value that ends with it.
     Append,
-    /// `string(APPEND NAME …)`: the values may continue the text of others.
+    /// `string(APPEND NAME …)`: the values may continue the text of earlier values.
     Text,
     /// `target_link_libraries(NAME …)`, `link_libraries(…)`, or `LINK_LIBS` or `LINK_COMPONENTS` of
     /// another command: the linker gets the names in the order of the list.
@@ -113,7 +115,8 @@ pub struct Set {
     /// Names that are listed in another way: inside of a generator expression, after `debug`, or
     /// by a variable of the file. They may depend on a condition.
     pub mentions: Vec<ListedArchive>,
-    /// The variables that are values of the set, as `${NAME}`, each after this number of entries.
+    /// The variables that are values of the set (`${NAME}`), each with the number of entries before
+    /// it.
     pub references: Vec<(usize, Vec<u8>)>,
     /// The reason why the set cannot be used, if there is one.
     pub trouble: Option<ListError>,
@@ -124,22 +127,23 @@ pub struct Set {
     /// The blocks around it, the outermost first.
     pub blocks: Vec<Block>,
     /// Values whose archives are unknown: they refer to variables that the file does not set, or
-    /// they are generator expressions that stand for parts of names.
+    /// they are generator expressions that make parts of names.
     pub unknown: Vec<ListError>,
-    /// Its place among the sets of its variable, in the order of the value: sets that the file adds
-    /// in front have lower ranks.
+    /// Its rank among the sets of its variable. Sets that a command adds in front of the value have
+    /// lower ranks.
     pub rank: i64,
     /// True if commands write different text before its names, so that a new name may be wrong.
     pub is_ambiguous: bool,
     /// True if its values are components of LLVM: `Core` for the archive `LLVMCore`.
     is_components: bool,
-    /// True for a `foreach()` if [`DepsList::identify`] marked names of its items, also in variables.
+    /// True for a `foreach()` with items that [`DepsList::identify`] marked, directly or in
+    /// variables.
     has_known_items: bool,
     /// True for values after `PRIVATE`.
     pub is_private: bool,
     /// True for values after `INTERFACE`, which the target itself does not link.
     pub is_interface: bool,
-    /// The number of the block of `foreach()`, if that is the command.
+    /// The block number of the loop, if the command is `foreach()`.
     loop_block: Option<usize>,
     /// All values, in the file's order.
     items: Vec<SetValue>,
@@ -231,17 +235,18 @@ impl DepsList {
         self.reordered.iter().map(Vec::as_slice)
     }
 
-    /// The variables of which a command keeps only the first of equal values.
+    /// The variables whose repeated values a command removes.
     pub fn deduplicated(&self) -> impl Iterator<Item = &[u8]> {
         self.deduplicated.iter().map(Vec::as_slice)
     }
 
-    /// For each command that is not read and refers to several variables, these variables.
+    /// For each command that makes no set and refers to several variables, these variables.
     pub fn uses(&self) -> impl Iterator<Item = &[Vec<u8>]> {
         self.uses.iter().map(Vec::as_slice)
     }
 
-    /// The first value with unknown archives that may belong to the list of known archives.
+    /// The first value with unknown archives, in a set that is related to a known archive. `None`
+    /// before [`Self::identify`] is called.
     pub fn first_unknown(&self) -> Option<&ListError> {
         self.unknown.as_ref()
     }
@@ -277,12 +282,13 @@ impl Set {
         self.entries.iter().chain(&self.mentions).filter(|entry| entry.is_known).count()
     }
 
-    /// True for the items of `foreach(NAME IN LISTS …)`: the command has names of variables.
+    /// True for `foreach(NAME IN LISTS …)`: the items are the values of other variables.
     fn visits_lists(&self) -> bool {
         self.loop_block.is_some() && self.items.is_empty() && !self.references.is_empty()
     }
 
-    /// True if it has the items of a `foreach()` around `other`, and some of them are known archives.
+    /// True if this set has the items of a `foreach()` around `other`, and some items are known
+    /// archives.
     pub fn is_known_loop_of(&self, other: &Self) -> bool {
         let numbers = |number| other.blocks.iter().any(|block| block.number == number);
         let is_around = self.loop_block.is_some_and(numbers);
@@ -294,7 +300,7 @@ impl Set {
         self.entries.iter().any(|entry| entry.name == name)
     }
 
-    /// True if its command, when it runs after that of `other`, replaces the values of `other`.
+    /// True if the command of this set replaces the values of `other` when it runs later.
     pub fn replaces(&self, other: &Self) -> bool {
         self.origin == SetCommand::Set && self.name == other.name
     }

@@ -1,4 +1,4 @@
-//! The order of the values that several commands give to one variable: commands may add values in
+//! Ranks the sets of one variable in the order of its value, because commands may add values in
 //! front.
 
 use super::Set;

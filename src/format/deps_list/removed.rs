@@ -4,7 +4,8 @@ use super::Set;
 use crate::id::{FastMap, FastSet};
 use std::collections::BTreeMap;
 
-/// Maximum number of names that are removed from the parts of lists, one by one.
+/// Maximum number of steps in the search for the parts of lists. Further names are treated as
+/// removed from every list.
 const MOST_REMOVED: usize = 100_000;
 
 /// A word that a command removes from a variable.
@@ -15,7 +16,7 @@ pub(super) struct Removal {
 }
 
 /// Marks the entries that `list(REMOVE_ITEM …)` removes from their variable, or from a variable
-/// that has the values of theirs.
+/// that includes their variable.
 pub(super) fn mark_removed(sets: &mut [Set], removals: &[Removal]) {
     let mut words_of: BTreeMap<&[u8], Vec<&[u8]>> = BTreeMap::new();
     for removal in removals {
@@ -52,8 +53,8 @@ pub(super) fn mark_removed(sets: &mut [Set], removals: &[Removal]) {
     }
 }
 
-/// The variables whose values are in `list`. `None` if it may have the values of any variable, or
-/// if `left` steps are exceeded. Each variable counts as `cost` steps.
+/// The variables whose values are in `list`. `None` if `list` may have the values of any variable,
+/// or if `left` steps are exceeded. Each variable takes `cost` steps.
 fn parts<'s>(
     by_name: &FastMap<&[u8], Vec<&'s Set>>,
     list: &'s [u8],

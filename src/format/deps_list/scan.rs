@@ -53,7 +53,7 @@ fn takes_value(option: &[u8]) -> bool {
     options.contains(&option)
 }
 
-/// Tells if `--whole-archive` applies to the next archive.
+/// Tracks if `--whole-archive` applies to the next archive.
 #[derive(Default)]
 struct WholeArchive {
     is_on: bool,
@@ -79,7 +79,7 @@ impl WholeArchive {
     }
 }
 
-/// The content of a file.
+/// The sets of a file, and the facts that the scan collects besides them.
 #[derive(Default)]
 pub(super) struct Scanned {
     /// All sets, in order.
@@ -94,8 +94,8 @@ pub(super) struct Scanned {
     pub(super) shared: BTreeSet<Vec<u8>>,
     /// The targets of `add_library(NAME ALIAS TARGET)`.
     pub(super) aliases: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// The variables whose values `list(REVERSE …)`, `list(SORT …)`, or a loop that adds them in
-    /// front, may put into another order.
+    /// The variables whose values may be reordered: by `list(REVERSE)`, by `list(SORT)`, or by a
+    /// loop that adds values in front.
     pub(super) reordered: BTreeSet<Vec<u8>>,
     /// The variables of `list(REMOVE_DUPLICATES …)`.
     pub(super) deduplicated: BTreeSet<Vec<u8>>,
@@ -286,7 +286,8 @@ impl Scan<'_> {
         }
     }
 
-    /// The set of `foreach(NAME a b)`, `foreach(NAME IN ITEMS a b)` or `foreach(NAME IN LISTS A B)`.
+    /// The set of `foreach(NAME a b)`, `foreach(NAME IN ITEMS a b)` or
+    /// `foreach(NAME IN LISTS A B)`. Empty for other forms.
     fn loop_items(&self, name: &Argument, values: &[Argument]) -> Vec<Set> {
         let (start, values) = match values {
             [first, second, rest @ ..]
@@ -387,8 +388,8 @@ impl Scan<'_> {
         vec![set]
     }
 
-    /// The set of `string(APPEND NAME …)`. Its names are only mentioned, because they may continue
-    /// the text of others.
+    /// The set of `string(APPEND NAME …)`. Its values become mentions, because they may continue
+    /// the text of earlier values.
     fn text(&self, name: &Argument, values: &[Argument]) -> Vec<Set> {
         let mut sets = self.set(name, &[], SetCommand::Text);
         for value in values {
@@ -526,7 +527,7 @@ impl Scan<'_> {
         set
     }
 
-    /// Adds a value that [`Variables::resolve`] reads.
+    /// Adds a value that [`Variables::resolve`] reads later.
     fn unread(&self, value: &Argument, set: &mut Set) {
         let reason = String::from_utf8_lossy(self.bytes(&value.inside)).into_owned();
         set.unknown.push(ListError { line: value.line, reason });
@@ -541,7 +542,7 @@ impl Scan<'_> {
                 b'\\' => at += 1,
                 b'[' => depth += 1,
                 b']' => depth -= 1,
-                // CMake does not split at `;` between brackets, or after one that is not closed.
+                // CMake does not split at `;` between brackets, or after an unclosed bracket.
                 b';' if depth == 0 => {
                     parts.push(begin..at);
                     begin = at + 1;

@@ -1,4 +1,4 @@
-//! Inserts names into a list, or drops them. A new name takes the line breaks and the indentation
+//! Inserts names into a list, or drops them. A new name copies the line breaks and the indentation
 //! of the name next to it, and the spelling of the most similar name. The comment after a dropped
 //! name is dropped too. Other text does not change.
 
@@ -27,7 +27,7 @@ struct Edit {
 }
 
 impl DepsList {
-    /// The text of the file after `changes`. The number is the index of the set that changes.
+    /// The text of the file after `changes`. Each change has the index of its set.
     pub fn regenerated(&self, changes: &[(usize, SetChange)]) -> Vec<u8> {
         let mut edits: Vec<Edit> = Vec::new();
         let mut gone: Vec<(usize, BTreeSet<Vec<u8>>)> = Vec::new();
@@ -72,11 +72,12 @@ impl DepsList {
 /// The spellings of the names in one set.
 struct SetSpellings<'s> {
     /// The entries whose spelling a new name can copy: those that [`DepsList::identify`] recognised
-    /// as archives, or all if it recognised none. Without entries, the names in `$<TARGET_FILE:…>`.
+    /// as archives, or all if it recognised none. If the set has no such entries, its names in
+    /// `$<TARGET_FILE:…>`.
     models: Vec<&'s ListedArchive>,
     /// The number of models with each spelling; empty if all have the same one.
     counts: BTreeMap<&'s Spelling, usize>,
-    /// True if a set without models takes names as they are.
+    /// True if names are written as they are when there are no models.
     takes_any: bool,
 }
 

@@ -166,8 +166,8 @@ impl Tables {
         };
         let (words, _) = self.bytes[buckets.clone()].as_chunks::<4>();
         let order = if self.big { u32::from_be_bytes } else { u32::from_le_bytes };
-        // An empty bucket contains 0. Minus 1, it wraps to the highest number. So it is never the
-        // lowest.
+        // An empty bucket contains 0, and 0 minus 1 wraps to the highest number. So an empty bucket
+        // is never the lowest.
         let bounds = words.iter().fold((u32::MAX, 0), |(lowest, last), word| {
             let word = order(*word);
             (word.wrapping_sub(1).min(lowest), word.max(last))

@@ -1,5 +1,6 @@
-//! Copies of an object, in memory, with changed references, needs or search paths, as a new link or
-//! patchelf would write them. `fix` resolves and binds such copies to verify fixes.
+//! Copies of an object in memory, with changed references, needs or search paths. The copies are
+//! like the files that a new link or patchelf would write. `fix` resolves and binds them to verify
+//! fixes.
 
 use super::relocs::{Relocation, Relocations};
 use super::tables::Symbol;
@@ -84,7 +85,7 @@ impl Object {
     }
 }
 
-/// The search path of an object: its tag and its text. An empty text stands for no search path.
+/// The search path of an object: its tag and its text. An empty text means no search path.
 #[derive(Clone, Copy, Debug)]
 pub struct NewSearchPath<'a> {
     /// True for DT_RPATH, false for DT_RUNPATH.
@@ -170,7 +171,7 @@ impl Object {
 
 impl Tables {
     /// The tables with further undefined symbols at the end. The hash table does not change,
-    /// because no lookup has to find an undefined symbol.
+    /// because lookups never need to find an undefined symbol.
     fn with_undefined(&self, names: &[&[u8]]) -> Option<Self> {
         let mut out = self.clone();
         // The range of the table may extend beyond its last symbol.

@@ -86,7 +86,8 @@ struct Walk {
 impl Object {
     /// Looks up a name, as `do_lookup_x` does for one link map. Does not consult the Bloom filter,
     /// because callers check it first. `limit` is the highest version index in the loader's table
-    /// for the object. If needed files are missing, it is below [`super::Versions::highest_index`].
+    /// for the object. If needed files are missing, `limit` is below
+    /// [`super::Versions::highest_index`].
     #[inline]
     pub fn find(&self, query: &SymbolQuery<'_>, limit: u16) -> Option<FoundSymbol> {
         self.find_from(query, limit, None)

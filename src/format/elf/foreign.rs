@@ -331,7 +331,7 @@ fn of_bytes(bytes: &[u8], align: u64, endian: object::Endianness) -> Option<Fore
 }
 
 /// True if PT_INTERP names a loader of Linux: its file name begins with `ld-musl-` or `ld-linux`,
-/// or is that of a loader for this machine.
+/// or is the file name of a loader for this machine.
 fn is_of_linux(object: &Object, interp: &[u8]) -> bool {
     let name = last_part(interp);
     if name.starts_with(b"ld-musl-") || name.starts_with(b"ld-linux") {
@@ -370,8 +370,8 @@ fn needs_bionic(object: &Object) -> bool {
     versioned || BESIDE_BIONIC.iter().any(|name| needs(object, name))
 }
 
-/// True if no loader rules are known for the machine. EM_NONE means that the header was overwritten
-/// with zeros, so it does not count.
+/// True if no loader rules are known for the machine. False for EM_NONE, because the header was
+/// then overwritten with zeros.
 fn is_of_unknown_machine(object: &Object) -> bool {
     let header = &object.header;
     header.machine != elf::EM_NONE.0 && machine::of(header.target()).is_none()

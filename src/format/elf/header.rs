@@ -4,7 +4,7 @@ use super::machine::{self, IdentRules};
 use super::target::Target;
 use object::{Endianness, elf};
 
-/// The first bytes of a file. The loader's reaction to the file is computed from them.
+/// The first bytes of a file, from which [`Ident::reaction`] computes the loader's reaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ident {
     /// e_ident, e_type and e_machine; zero beyond the end of a shorter file.
@@ -46,7 +46,7 @@ pub struct Header {
 /// The loader's reaction to a file on its search path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoaderReaction {
-    /// The loader takes the file.
+    /// The file passes all checks.
     Accepted,
     /// Another ELFCLASS: the loader skips the file, and its error message mentions the class.
     WrongClass,
@@ -68,7 +68,8 @@ impl Target {
 }
 
 impl Ident {
-    /// Keeps the first bytes of a file.
+    /// Copies the first bytes of a file from `head`, which must have 64 bytes unless the file is
+    /// shorter.
     pub fn new(head: &[u8]) -> Self {
         let mut bytes = [0; 20];
         let n = head.len().min(20);
@@ -110,7 +111,8 @@ impl Ident {
         }
     }
 
-    /// The loader's message at the first check that an e_ident of the right class fails.
+    /// The loader's message for the first check that an e_ident of the right class fails. `None` if
+    /// it passes all checks.
     fn fault(ident: &[u8; 20], target: Target, rules: IdentRules) -> Option<&'static str> {
         let data = if target.big { elf::ELFDATA2MSB.0 } else { elf::ELFDATA2LSB.0 };
         if ident[5] != data {

@@ -1,5 +1,6 @@
-//! The strings of a loader binary of glibc: its search directories, the paths of its cache and its
-//! preload list, the value of `$LIB` and its release. From musl's loader, only the release is used.
+//! The strings in the binary of glibc's loader: search directories, the paths of the cache and of
+//! the preload list, the value of `$LIB`, and the release. From musl's loader, only the release is
+//! used.
 //!
 //! These strings are compiled into the loader (`elf/dl-load.c` SYSTEM_DIRS, `elf/dl-cache.h`
 //! LD_SO_CACHE, `elf/dl-dst.h` DL_DST_LIB). Because the audit reads them from there, it needs no
@@ -10,7 +11,7 @@ use crate::format::{ReadError, read_range};
 use crate::tree::Handle;
 use memchr::memmem;
 
-/// Upper bound, in bytes, for a loader binary. Real ones have a few hundred kilobytes.
+/// Upper bound, in bytes, for a loader binary. Real loaders have a few hundred kilobytes.
 const MOST: u64 = 16 << 20;
 
 /// Length of `LIB`, the shortest relevant string, in bytes.
@@ -30,7 +31,7 @@ pub struct Interpreter {
     pub lib: Option<Vec<u8>>,
     /// The release of glibc, if the binary states it.
     pub release: Option<GlibcVersion>,
-    /// True if the release text is that of Debian or Ubuntu, whose glibc has patches.
+    /// True if the text with the release names Debian or Ubuntu, whose glibc has patches.
     pub debian: bool,
     /// The release of musl, if this is musl's loader; 0.0.0 if the binary does not state it.
     pub musl: Option<MuslVersion>,

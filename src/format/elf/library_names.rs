@@ -7,8 +7,8 @@ use crate::tree::Handle;
 use memchr::{memchr, memchr_iter, memmem, memrchr};
 use std::collections::BTreeSet;
 
-/// Number of bytes that are searched: the loaded segments of a library come before its debug data,
-/// and are rarely larger.
+/// Number of bytes at the start of a file that are searched. The loaded segments of a library come
+/// before its debug data, and are rarely larger.
 const MOST: u64 = 64 << 20;
 /// Number of bytes that are read at a time.
 const CHUNK: u64 = 1 << 20;
@@ -42,7 +42,8 @@ pub fn identifiers(file: &Handle) -> Result<FastSet<Box<[u8]>>, ReadError> {
     Ok(out)
 }
 
-/// Calls `each` with parts of a file that overlap: each string of up to 255 bytes is whole in one.
+/// Calls `each` with overlapping parts of a file. At least one part contains each string of up to
+/// 255 bytes completely.
 fn each_part(file: &Handle, mut each: impl FnMut(&[u8])) -> Result<(), ReadError> {
     let end = file.stat().len.min(MOST);
     let mut at = 0;

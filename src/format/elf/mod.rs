@@ -1,8 +1,8 @@
-//! ELF files as the dynamic loader sees them: the header, the program headers and the tables to
-//! which PT_DYNAMIC leads. Loaders ignore section headers, which may be absent or wrong. Only
-//! `sections` (large images), `symtab` and `patchable` (for `fix`) and `segments` (interface stubs)
-//! read them. Relocatable objects, core files and files without PT_DYNAMIC are recognised, but not
-//! read further.
+//! ELF files as the dynamic loader sees them: the header, the program headers, and the tables to
+//! which PT_DYNAMIC points. Loaders ignore section headers, which may be absent or wrong. Only a
+//! few modules read them: `sections` for large images, `segments` for interface stubs, and `symtab`
+//! and `patchable` for `fix`. Relocatable objects, core files and files without PT_DYNAMIC are
+//! recognised, but not read further.
 //!
 //! [`read()`] makes an [`Object`].
 
@@ -73,7 +73,8 @@ pub struct Object {
     pub unmappable: Option<&'static str>,
     /// Its program headers, if a loader can use them.
     pub segments: Box<[Segment]>,
-    /// The loaded sections, if its image is large ([`sections::LARGE`]) and they can be read.
+    /// The loaded sections of an object with a large image ([`sections::LARGE`]). Empty for other
+    /// objects, and if the section headers cannot be read.
     pub sections: Box<[Section]>,
     /// PT_INTERP.
     pub interp: Option<Str>,
@@ -93,7 +94,8 @@ pub struct Object {
     pub noopen: bool,
     /// True if DT_FLAGS_1 has DF_1_PIE: it is a position-independent program.
     pub pie: bool,
-    /// True if DT_FLAGS_1 has DF_1_INTERPOSE: the linker was told that it replaces symbols.
+    /// True if DT_FLAGS_1 has DF_1_INTERPOSE (`ld -z interpose`): the object is meant to replace
+    /// symbols of other objects.
     pub interposes: bool,
     /// True for DT_BIND_NOW, DF_BIND_NOW or DF_1_NOW: every reference is bound at load.
     pub bind_now: bool,
@@ -101,8 +103,8 @@ pub struct Object {
     pub symbolic: bool,
     /// True for DT_TEXTREL or DF_TEXTREL: relocations lie in segments that are not writable.
     pub textrel: bool,
-    /// True if a note forbids programs to copy its data and to fix addresses of its functions
-    /// (`-mno-direct-extern-access`).
+    /// True if a note forbids copy relocations for its data and PLT slots as addresses of its
+    /// functions (`-mno-direct-extern-access`).
     pub indirect_access: bool,
     /// True if DT_RELR is present: glibc requires the GLIBC_ABI_DT_RELR marker
     /// (`elf/dl-version.c`).
@@ -179,7 +181,7 @@ pub struct DynamicNeed {
 }
 
 /// A symbol that a relocation may look up: an undefined global or weak symbol, or one of the few
-/// defined ones that [`RefKind`] lists. The relocations that use it are read later.
+/// kinds of defined symbols in [`RefKind`]. The relocations that use the symbol are read later.
 #[derive(Clone, Copy, Debug)]
 pub struct Reference {
     /// Offset of the name in [`Object::text`].
@@ -216,11 +218,11 @@ pub enum RefKind {
     /// Undefined and weak: it may stay unbound.
     Weak,
     /// An undefined function with a value. In a program that is not position-independent, the value
-    /// is the address of a PLT slot, which stands for the function in all objects.
+    /// is the address of a PLT slot. All objects use that slot as the address of the function.
     Canonical,
     /// Defined data of a program: perhaps the target of a copy relocation.
     Copy {
-        /// st_size, which is compared with that of the library's definition.
+        /// st_size, which is compared with the st_size of the library's definition.
         size: CopySize,
         /// STB_WEAK: the libraries need not define it.
         weak: bool,
@@ -247,7 +249,7 @@ impl CopySize {
 }
 
 impl Object {
-    /// An object with nothing but its header.
+    /// An object with a header, and with default values in all other fields.
     fn empty(header: Header) -> Self {
         Self {
             header,
@@ -360,9 +362,10 @@ impl Object {
         }
     }
 
-    /// True if DT_INIT_ARRAY or DT_FINI_ARRAY has functions apart from those of GCC's start files.
-    /// [`start_code`] has the functions of DT_INIT and DT_FINI. The start files add one function of each kind. A reference to
-    /// `_ITM_registerTMCloneTable` shows that the start files are linked (`crtstuff.c`).
+    /// True if DT_INIT_ARRAY or DT_FINI_ARRAY has functions that are not from GCC's start files.
+    /// The start files add one function to each array. A reference to `_ITM_registerTMCloneTable`
+    /// shows that the start files are linked (`crtstuff.c`). [`start_code`] checks the functions of
+    /// DT_INIT and DT_FINI.
     pub fn has_constructors(&self) -> bool {
         let names = || self.references.iter().map(|reference| self.reference_name(reference));
         let has_start_file = || names().any(|name| name == b"_ITM_registerTMCloneTable");

@@ -1,6 +1,6 @@
-//! The symbols of an object that the loader may have to bind: collected and hashed while the tables
-//! are in the processor's cache. `relocs` reads the relocations that use these symbols later, if at
-//! all.
+//! Collects the symbols of an object that the loader may have to bind. Their names are hashed at
+//! once, while the tables are in the processor's cache. The relocations that use these symbols are
+//! read later and only on demand, by `relocs`.
 
 use super::hash_table::HashTable;
 use super::header::endian;

@@ -1,6 +1,6 @@
-//! Relocation tables. They are read only on demand: for unbound references, for objects whose
-//! bindings are all requested, and for the copied data of programs with many exports.
-//! `bind::relocation_pass` visits them in the order of the loader.
+//! Relocation tables. They are read only on demand: for unbound references, for a list of all
+//! bindings, and for the copied data of programs with many exports. `bind::relocation_pass` visits
+//! them in the order of the loader.
 
 use super::got::{self, Got};
 use super::machine::{self, Effect, LookupClass, Machine};
@@ -203,12 +203,12 @@ fn entry_size(object: &Object, addends: bool) -> u64 {
 /// A part of a relocation table.
 struct TablePart<'b> {
     bytes: &'b [u8],
-    /// Its offset in the file.
+    /// File offset of the part.
     offset: u64,
     addends: bool,
 }
 
-/// A relocation type, and its machine's handling of it.
+/// A relocation type, and how the loader of the machine handles it.
 struct RelocationKind {
     number: u32,
     effect: Effect,

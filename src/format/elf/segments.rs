@@ -49,13 +49,13 @@ pub(super) struct Segments {
     pub(super) refused: Option<&'static str>,
     /// The defects of PT_LOAD headers.
     pub(super) defects: Vec<Defect>,
-    /// True for an interface stub: its sections take the place of PT_LOADs.
+    /// True for an interface stub: `loads` has its loaded sections instead of PT_LOAD headers.
     pub(super) is_stub: bool,
 }
 
 impl Segments {
-    /// The loaded sections of an interface stub, from its section headers. Empty if it has no dynamic
-    /// section.
+    /// The loaded sections of an interface stub, from its section headers. Empty if the stub has no
+    /// dynamic section.
     pub(super) fn of_stub(header: &Header, table: &[u8]) -> Self {
         if header.is_64 {
             Self::of_stub_as::<elf::FileHeader64<object::Endianness>>(header, table)
@@ -124,7 +124,7 @@ impl Segments {
                     let vaddr = ph.p_vaddr(e).into();
                     out.check_alignment(vaddr, range.0, page);
                     out.check_extent(range, ph.p_memsz(e).into(), file_len);
-                    // No table can reach beyond the largest offset.
+                    // Limits the size, so that offset plus size fits into 64 bits.
                     let filesz = range.1.min(u64::MAX - range.0);
                     out.loads.push(LoadSegment { vaddr, offset: range.0, filesz });
                 }

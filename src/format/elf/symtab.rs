@@ -1,7 +1,7 @@
 //! The symbol table that a linker leaves in a library or program for debuggers (`.symtab`). It also
 //! has local symbols. Loaders ignore it, and `strip` removes it. Only `fix` reads it, to find names
-//! that new archive members would define twice. `fix --minimal` also finds the definitions that are
-//! part of the file.
+//! that new archive members would define a second time. `fix --minimal` also uses it to find which
+//! definitions the file already contains.
 
 use super::{Header, header::endian};
 use crate::format::{ReadError, c_string, read_range};
@@ -14,8 +14,9 @@ use object::{Endianness, elf};
 const MOST_HEADERS: u64 = 64 << 20;
 const MOST_TABLE: u64 = 1 << 30;
 
-/// Calls `visit` for every symbol that the file defines, except sections and files, with its name
-/// and its binding. Returns false if the file has no symbol table that can be used.
+/// Calls `visit` with the name and the binding of every symbol that the file defines, except
+/// symbols of the types STT_SECTION and STT_FILE. Returns false if the file has no usable symbol
+/// table.
 pub fn each_defined(
     file: &Handle,
     visit: impl FnMut(&[u8], elf::SymbolBind),

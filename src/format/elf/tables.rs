@@ -30,14 +30,14 @@ pub struct Tables {
     pub(super) hash: HashTable,
     /// True if DT_HASH has words of 64 bits.
     pub(super) wide_hash: bool,
-    /// DT_MIPS_SYMTABNO, on MIPS only. An undefined entry of a MIPS object counts as a definition
-    /// only if it has a value and `STO_MIPS_PLT`.
+    /// DT_MIPS_SYMTABNO, on MIPS only. The loader uses an undefined entry of a MIPS object as a
+    /// definition only if the entry has a value and `STO_MIPS_PLT`.
     pub(super) mips_symbols: Option<u64>,
     /// Number of symbols, from the hash table or from the start of the next table.
     pub(super) count: u32,
     /// True if `count` comes from the hash table. Otherwise the last entries may be other data.
     pub(super) is_counted: bool,
-    /// Names of undefined symbols that an edit adds after those of the file.
+    /// Names of undefined symbols that an edit adds after the symbols of the file.
     pub(super) added: Vec<Box<[u8]>>,
 }
 
@@ -48,7 +48,7 @@ pub struct Symbol<'t> {
     pub index: SymbolIndex,
     /// The name without NUL; empty if it is outside the string table.
     pub name: &'t [u8],
-    /// DT_VERSYM's entry with its top bit; 1 if the object has none.
+    /// The entry in DT_VERSYM with its top bit; 1 if the object has no DT_VERSYM.
     pub versym: u16,
     /// STB_*
     pub bind: u8,
@@ -62,8 +62,8 @@ pub struct Symbol<'t> {
     pub value: u64,
     /// st_size
     pub size: u64,
-    /// True on MIPS without `STO_MIPS_PLT`. The value of an undefined entry is then the address of
-    /// a lazy stub.
+    /// True for a symbol without `STO_MIPS_PLT` in an object for MIPS. The value of an undefined
+    /// entry is then the address of a lazy stub.
     pub stub: bool,
 }
 
@@ -82,7 +82,8 @@ impl Symbol<'_> {
         self.bind == elf::STB_LOCAL.0
     }
 
-    /// True if `check_match` considers an entry with this type, value and section.
+    /// True if glibc's `check_match` (`elf/dl-lookup.c`) considers an entry with this type, value
+    /// and section.
     pub fn is_findable(&self) -> bool {
         allowed(self.kind) && has_place(self.value, self.section, self.kind)
     }
@@ -130,7 +131,7 @@ pub(super) fn allowed(kind: u8) -> bool {
     )
 }
 
-/// `check_match`: an entry without a value defines nothing, unless it is absolute or thread-local.
+/// `check_match`: an entry with the value 0 is a definition only if it is absolute or thread-local.
 pub(super) fn has_place(value: u64, section: u16, kind: u8) -> bool {
     value != 0 || section == elf::SHN_ABS.0 || kind == elf::STT_TLS.0
 }
@@ -174,7 +175,7 @@ impl Tables {
         }
     }
 
-    /// True if a hash table tells the number of symbols. It may list none.
+    /// True if the object has a valid hash table, even one that lists no symbols.
     pub(super) fn has_hash_table(&self) -> bool {
         self.is_counted || !matches!(self.hash, HashTable::None)
     }
@@ -195,7 +196,7 @@ impl Tables {
         self.indices().filter_map(|index| self.symbol(index))
     }
 
-    /// The symbol at `index`, if the table of the file or an edit has it.
+    /// The symbol at `index`. `None` if neither the file's table nor an edit has this index.
     pub fn symbol(&self, index: SymbolIndex) -> Option<Symbol<'_>> {
         if self.is_64 {
             self.symbol_as::<elf::FileHeader64<Endianness>>(index)

@@ -60,7 +60,7 @@ pub struct Versions {
     /// The versions by index. The loader's `l_versions` has the same entries if every needed file
     /// is found.
     pub by_index: Box<[VersionEntry]>,
-    /// The last index of `by_index`, or 0.
+    /// The last index of `by_index`, or 0 if the list is empty.
     pub(super) highest: u16,
 }
 
@@ -83,7 +83,7 @@ const EMPTY: VersionEntry =
 /// The index of the first version that a library defines. Index 1 is the library itself.
 pub const FIRST_VERSION: u16 = 2;
 
-/// A limit for version indices that excludes none.
+/// An upper limit for version indices that excludes no index.
 pub const EVERY_VERSION: u16 = u16::MAX;
 
 /// Upper bound for the `Vernaux` records of DT_VERNEED, and for the `Verdef` records of DT_VERDEF.

@@ -1,6 +1,6 @@
-//! Device code in members of static archives, such as those that `clang -fgpu-rdc` writes and the
-//! static libraries of ROCm. One [`DeviceCode`] describes all members; each container and each
-//! defect in it names its member.
+//! Device code in members of static archives, such as archives of objects that `clang -fgpu-rdc`
+//! compiles, and the static libraries of ROCm. One [`DeviceCode`] describes all members. Each
+//! container and each defect in it names its member.
 
 use super::bytes::Bytes;
 use super::{Container, Depth, DeviceCode, DeviceDefect, MOST_CONTAINERS};

@@ -30,7 +30,8 @@ pub struct CodeObject {
     pub generic_version: u8,
     /// Its metadata, if notes are read and it has some.
     pub metadata: Option<Metadata>,
-    /// The defect of its notes or of its program headers. `None` if notes are not read.
+    /// The defect of its notes or of its program headers. `None` if there is no defect, or if notes
+    /// are not read.
     pub defect: Option<&'static str>,
 }
 
@@ -70,7 +71,7 @@ pub(super) fn read(bytes: Bytes<'_>, notes: bool) -> Result<Option<CodeObject>, 
     Ok(Some(code))
 }
 
-/// The properties that an ELF header states. `None` for the header of another file.
+/// The properties that an ELF header states. `None` if `header` is not the header of a code object.
 pub(super) fn from_header(header: &[u8]) -> Option<CodeObject> {
     let is_elf = header.starts_with(&elf::ELFMAG) && header.get(4..6) == Some(&[2, 1]);
     if !is_elf || u16_at(header, 18)? != elf::EM_AMDGPU.0 {

@@ -53,7 +53,7 @@ impl Drop for Taken {
 struct Arriving {
     hash: Md5,
     seen: u64,
-    /// The first bytes of the bundle, until they hold the table.
+    /// The first bytes of the bundle, collected until the table is complete.
     head: Vec<u8>,
     table: Option<Result<Vec<ContainerEntry>, ()>>,
     /// The length of the bundle's header and table, in bytes.
@@ -62,14 +62,14 @@ struct Arriving {
     order: Vec<usize>,
     /// Position in `order` of the first entry that is not complete.
     next: usize,
-    /// The bytes seen so far of the entry at `next`, without those beyond [`MOST_KEPT`].
+    /// The bytes seen so far of the entry at `next`. Bytes beyond [`MOST_KEPT`] are dropped.
     kept: Vec<u8>,
     /// Ids of entries, and the defect of each.
     faults: Vec<(Vec<u8>, &'static str)>,
 }
 
-/// Inflates `stream`, and compares its size and its MD5 sum with those in `header`. Stores the
-/// entries in `container`, and adds defects to `faults`.
+/// Inflates `stream`, and compares the inflated size and the MD5 sum with the values in `header`.
+/// Stores the entries in `container`, and adds defects to `faults`.
 pub(super) fn check(
     stream: Bytes<'_>,
     method: Compression,

@@ -247,7 +247,7 @@ impl<'a> Elf<'a> {
         Ok(out)
     }
 
-    /// Follows the pointers of wrappers, and adds the parts of the file to which they lead.
+    /// Follows the pointers of wrappers, and adds the parts of the file to which they point.
     fn follow(
         &self,
         wrappers: Vec<Wrapper>,
@@ -293,9 +293,10 @@ impl<'a> Elf<'a> {
         self.bytes.part(place.offset, place.size)
     }
 
-    /// The values that relocations of DT_RELA store at `slots`. These are relative relocations, and
-    /// those against a symbol that the object defines, such as an exported `__hip_fatbin`. The
-    /// relocations of DT_RELR are not read, because their values are already in the file.
+    /// The values that relocations of DT_RELA store at `slots`. Two kinds are evaluated: relative
+    /// relocations, and relocations against a symbol that the object defines, such as an exported
+    /// `__hip_fatbin`. The relocations of DT_RELR are not read, because their values are already in
+    /// the file.
     fn relocated(&self, slots: &BTreeSet<u64>) -> Result<Vec<(u64, u64)>, ReadError> {
         let mut out = Vec::new();
         let Some(dynamic) = self.dynamic else { return Ok(out) };

@@ -71,8 +71,8 @@ pub(super) fn read(
 }
 
 /// The code objects of a table, grouped by program or library and then by target. Their offset is
-/// 0, because their position depends on the compression. `None` if the table is damaged or has too
-/// many.
+/// 0, because their position depends on the compression. `None` if the table is damaged or has more
+/// than [`MOST_ENTRIES`] entries.
 fn entries(raw: &[u8]) -> Option<Vec<ContainerEntry>> {
     let mut out = Vec::new();
     MsgpackReader::new(raw).map(|reader, key| {

@@ -36,8 +36,8 @@ use std::sync::Arc;
 pub struct Depth {
     /// True to read the notes of code objects that are not compressed.
     pub notes: bool,
-    /// Upper bound, in bytes, for the compressed bundles that are inflated whole and checked, by
-    /// the sum of their stated sizes. If `None`, only their tables of entries are read.
+    /// Limit, in bytes, for the sum of the stated sizes of the compressed bundles that are inflated
+    /// whole and checked. If `None`, only the tables of compressed bundles are read.
     pub inflate: Option<u64>,
 }
 
@@ -46,7 +46,7 @@ pub struct Depth {
 pub struct DeviceCode {
     /// Its containers, in the order of their offsets.
     pub containers: Vec<Container>,
-    /// Number of wrappers. A program registers a container with the runtime by its wrapper.
+    /// Number of wrappers. A program registers a container with the runtime through a wrapper.
     pub wrappers: usize,
     /// Number of these wrappers that refer to kpack files.
     pub kpack: usize,
@@ -55,8 +55,8 @@ pub struct DeviceCode {
     pub kpack_paths: BTreeSet<Vec<u8>>,
     /// The defects of the device code.
     pub faults: Vec<DeviceDefect>,
-    /// Compressed bundles that were not inflated and checked as requested, because they are too
-    /// large.
+    /// Compressed bundles that were not inflated and checked as requested, because a size limit was
+    /// reached.
     pub unchecked: Vec<DeviceDefect>,
     /// The reason why a part of the file was not read, if there is one.
     pub unread: Option<&'static str>,
@@ -66,7 +66,7 @@ pub struct DeviceCode {
 
 impl DeviceCode {
     /// The sum of the inflated sizes that the headers of compressed bundles state. Bundles with a
-    /// stated size that is too large or impossible do not count, because they are never inflated
+    /// stated size that is too large or impossible are left out, because they are never inflated
     /// whole.
     pub fn stated_sizes(&self) -> u64 {
         let size = |one: &Container| {
@@ -86,7 +86,7 @@ pub enum ContainerKind {
     Ccob,
     /// LLVM's OffloadBinary.
     OffloadBinary,
-    /// A separate code object.
+    /// A separate code object: the whole file or archive member is one ELF file for a GPU.
     Elf,
     /// NVIDIA's fat binary.
     Nv,
@@ -180,7 +180,8 @@ pub struct ContainerEntry {
     pub offset: u64,
     /// Its size in bytes.
     pub size: u64,
-    /// The code object, if its header was read and is that of an AMD GPU.
+    /// The code object. `None` if its header was not read, or names another machine than an AMD
+    /// GPU.
     pub code: Option<CodeObject>,
 }
 
@@ -324,7 +325,7 @@ fn of_host(
     Ok(())
 }
 
-/// Reports bundles to which no wrapper points, at most one for each section of HIP.
+/// Reports bundles to which no wrapper points, at most one for each `.hip_fatbin` section.
 fn unregistered(
     bytes: Bytes<'_>,
     places: &host::DeviceCodePlaces,

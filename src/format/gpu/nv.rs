@@ -1,5 +1,6 @@
 //! NVIDIA's fat binaries, as nvcc and clang put them in `.nv_fatbin`: a header, then PTX and cubins
-//! with their SM number. The layout is that of CUDA's `fatbinary_section.h` and of `cuobjdump`.
+//! with their SM number. The sources for the layout are CUDA's `fatbinary_section.h` and
+//! `cuobjdump`.
 
 use super::bytes::{Bytes, u16_at, u32_at, u64_at};
 use super::{Compression, Container, ContainerEntry, ContainerKind, DeviceDefect};
@@ -65,7 +66,8 @@ pub(super) fn read(
             CUBIN => format!("sm_{sm}{suffix}"),
             other => format!("kind_{other}_sm_{sm}{suffix}"),
         };
-        // `FATBIN_FLAG_COMPRESS` is LZ4, and 0x8000 is zstd since CUDA 12.
+        // The flag 0x8000 means zstd, since CUDA 12. `FATBIN_FLAG_COMPRESS` means LZ4, which
+        // `Compression` does not have.
         if flags & 0x8000 != 0 {
             container.compression = Some(Compression::Zstd);
         }

@@ -53,9 +53,9 @@ pub(super) fn table_len(entries: &[ContainerEntry]) -> u64 {
     32 + 24 * entries.len() as u64 + ids
 }
 
-/// The defect of an entry for an AMD GPU, by its position, its size and its first bytes (`head`).
-/// `table` is the length of the bundle's header and table, in bytes. `None` without a defect, and
-/// for other targets.
+/// Checks the position, the size and the first bytes (`head`) of an entry for an AMD GPU, and
+/// returns the defect. `table` is the length of the bundle's header and table, in bytes. `None`
+/// without a defect, and for other targets.
 pub(super) fn content_fault(
     entry: &ContainerEntry,
     table: u64,

@@ -1,10 +1,11 @@
 //! Target ids of AMD GPUs: a processor with its settings for XNACK and SRAM ECC (LLVM's
-//! AMDGPUUsage, "Target ID"). Also the table of processors by their number in `e_flags`.
+//! AMDGPUUsage, "Target ID"). The module also has the table of processors by their number in
+//! `e_flags`.
 
 use std::cmp::Ordering;
 use std::fmt;
 
-/// A target id, such as `gfx90a:sramecc+:xnack-`. An absent setting stands for any value.
+/// A target id, such as `gfx90a:sramecc+:xnack-`. An absent setting matches both values.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TargetId {
     /// The processor: `gfx90a`, `gfx11-generic`, `amdgcnspirv`.
@@ -69,8 +70,8 @@ impl TargetId {
         self.processor.ends_with("-generic")
     }
 
-    /// True if code for `self` runs on a device with the settings of `device`. A setting that code
-    /// and device state must be equal (ROCR, `Isa::IsCompatible`).
+    /// True if code for `self` runs on a device with the settings of `device`. If the code and the
+    /// device both state a setting, the two values must be equal (ROCR, `Isa::IsCompatible`).
     pub fn settings_fit(&self, device: &Self) -> bool {
         let fits = |code: Option<bool>, device: Option<bool>| {
             code.is_none() || device.is_none() || code == device

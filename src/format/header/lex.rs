@@ -13,7 +13,8 @@ pub(super) struct Directive<'a> {
     pub(super) keyword: &'a [u8],
     /// The rest of the line without comments; at most [`MOST_TEXT`] bytes. Empty for an include.
     pub(super) rest: Vec<u8>,
-    /// The name in an include, and true for a name in quotes.
+    /// The name in an include, and true for a name in quotes. `None` for other directives, and for
+    /// an include that names a macro.
     pub(super) header: Option<(&'a [u8], bool)>,
     is_cut: bool,
 }

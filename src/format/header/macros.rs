@@ -1,5 +1,5 @@
-//! Macros whose state is known without other headers: those that every C++ compiler for Linux
-//! defines or leaves undefined, and those that the file itself defines.
+//! Macros whose state is known without other headers. Every C++ compiler for Linux defines some of
+//! them and leaves others undefined. The file itself defines the rest.
 
 use crate::id::FastMap;
 
@@ -15,7 +15,7 @@ pub(super) enum Macro {
     Number(i64),
     /// It is defined, but its value is empty, unknown or not a signed integer.
     Defined,
-    /// Nothing is known about it.
+    /// Its state is unknown.
     Unknown,
 }
 
@@ -108,7 +108,7 @@ impl Macros {
             Some(true) if !is_define => Macro::Undefined,
             Some(true) => {
                 let body = rest[name.len()..].trim_ascii();
-                // `condition` computes with signed numbers, so an unsigned value counts as unknown.
+                // `condition` computes with signed numbers, so an unsigned value becomes `Defined`.
                 let signed =
                     Some(body).filter(|body| !body.ends_with(b"u") && !body.contains(&b'U'));
                 signed.and_then(number).map_or(Macro::Defined, Macro::Number)

@@ -147,9 +147,9 @@ impl Reader {
                     self.guard = Guard::Open(self.out.len());
                 }
             }
-            // A directive follows the guard. If the command line defines the guard's name, the
-            // compiler skips the guarded includes and compiles the rest. So these includes are not
-            // certain.
+            // Another directive follows the guard. If the command line defines the guard's name,
+            // the compiler skips the guarded includes, but compiles the rest. So the guarded
+            // includes are not certain.
             Guard::Closed(inside) => drop(self.out.drain(inside)),
             guard @ (Guard::Open(_) | Guard::None) => self.guard = guard,
         }

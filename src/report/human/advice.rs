@@ -61,7 +61,8 @@ impl Sheet<'_> {
         }
     }
 
-    /// The library that lacks a version: its soname, or its file name if it has none.
+    /// The needed name of the library that lacks a version; its file name if the finding has no
+    /// library.
     fn needed_from(&self, entry: &ReportEntry<'_>, first: &ReportFinding) -> String {
         let provider = || {
             let provider = self.entries.evidence(entry, EvidenceKind::Provider);
@@ -71,7 +72,8 @@ impl Sheet<'_> {
         first.library.as_deref().map(show).or_else(provider).unwrap_or_default()
     }
 
-    /// Text before a command. With stages, paths in commands are relative to a staging directory.
+    /// Adds to `text`, which precedes a command, that paths are relative to the staging directory.
+    /// Without stages, `text` stays as it is.
     pub(super) fn in_stage(&self, text: &str) -> String {
         let place = if self.report.layers.is_some() { ", in the staging directory" } else { "" };
         format!("{text}{place}")
@@ -100,8 +102,8 @@ impl Sheet<'_> {
         page.help(text, None)
     }
 
-    /// Advice about glibc in a prefix. A search path alone would combine it with the loader of the
-    /// system (`mixed-runtime`).
+    /// Advice about glibc in a prefix. A search path alone would combine this glibc with the loader
+    /// of the system (`mixed-runtime`).
     fn use_loader_of(&self, directory: &Path, page: &mut LabelledLines<'_>) -> io::Result<()> {
         let text = self.in_stage(
             "remove the candidate, because glibc works only under the loader of the same build. Or \

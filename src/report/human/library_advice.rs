@@ -131,8 +131,8 @@ impl Sheet<'_> {
         page.help(&self.in_stage(&text), Some(&command))
     }
 
-    /// The nearest candidate for a finding that an entry of a search path leads to, with the entry.
-    /// The candidates of the system count only if there are no others.
+    /// The nearest reachable candidate for a finding, with the entry for a search path that leads
+    /// to it. Candidates of the system are used only if there are no others.
     fn nearest_way<'e>(&'e self, finding: &'e ReportFinding) -> Option<(&'e Path, Vec<u8>)> {
         let candidates = self.entries.causes.evidence(finding, EvidenceKind::Candidate);
         let candidates = candidates.filter(|one| !one.is_program() && one.entry.is_some());
@@ -153,7 +153,7 @@ impl Sheet<'_> {
         !reason.is_some_and(|reason| reason.contains(NOT_SEARCHED))
     }
 
-    /// The first path of a missing library that this user may not read. The file may be the library.
+    /// The first tried path that this user may not read. The file may be the missing library.
     fn unreadable(&self, entry: &ReportEntry<'_>) -> Option<String> {
         let denied = describe(Errno::ACCESS);
         let tried = self.entries.evidence(entry, EvidenceKind::Tried);
@@ -161,8 +161,7 @@ impl Sheet<'_> {
         tried.into_iter().find(is_denied)?.path.as_deref().map(show_path)
     }
 
-    /// Advice about a library whose candidates, if there are any, no entry of a search path leads
-    /// to.
+    /// Advice about a library without a candidate, or whose candidates no search path can reach.
     fn without_way(&self, entry: &ReportEntry<'_>, first: &ReportFinding, library: &str) -> String {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate).into_iter();
         let mut reasons = candidates.filter_map(|one| one.reason.as_deref());
@@ -172,8 +171,8 @@ impl Sheet<'_> {
         }
     }
 
-    /// True if the loader searches an RPATH for a missing library. The object that needs the library
-    /// then has or inherits an RPATH, which a new RUNPATH would turn off.
+    /// True if the loader searches an RPATH for a missing library. The object that needs the
+    /// library then has or inherits an RPATH, which a new RUNPATH would turn off.
     fn searches_rpath(&self, finding: &ReportFinding) -> bool {
         let mut tried = self.entries.causes.evidence(finding, EvidenceKind::Tried);
         tried.any(|one| one.how.as_deref() == Some("rpath"))
@@ -189,8 +188,8 @@ impl Sheet<'_> {
     }
 
     /// Advice to reinstall a Debian package, for a file that the package lists and that does not
-    /// exist. The package manager of this system does not install into a sysroot, so there is no
-    /// command for one.
+    /// exist. The package manager of this system does not install into a sysroot. The advice for a
+    /// sysroot therefore has no command.
     fn restore(&self, entry: &ReportEntry<'_>) -> Option<(String, Option<String>)> {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
         let removed = candidates.into_iter().find(|e| e.how.as_deref() == Some(REMOVED))?;

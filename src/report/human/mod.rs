@@ -41,7 +41,7 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     render_with(report, how, out, |_| Ok(()))
 }
 
-/// Like [`render`], with the lines that `totals` writes before the next command to type.
+/// Like [`render`]. `totals` writes more lines between the summary and the suggested command.
 pub(crate) fn render_with(
     report: &Report,
     how: &Rendering<'_>,
@@ -112,7 +112,7 @@ impl Sheet<'_> {
         let hidden: usize = all.iter().skip(shown).map(causes).sum();
         if hidden > 0 {
             let noun = if hidden == 1 { "cause" } else { "causes" };
-            // `-q` leaves out everything else than errors.
+            // `-q` shows only the titles of errors.
             let has_error = all.iter().any(|entry| entry.level() == Level::Error);
             let titles = if has_error { "-q: titles of errors, " } else { "" };
             page.line(&format!("… and {hidden} more {noun} ({titles}-v: all details)"))?;

@@ -19,11 +19,11 @@ const ABSENT: &str = "no such file or directory";
 /// The reason if its directory does not exist.
 const NO_DIRECTORY: &str = "no such directory";
 
-/// How a path failed. The order is that of the report.
+/// The reasons why tried paths failed, in the order of the report.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Miss {
-    /// The path exists but cannot be loaded: another machine, no permission, no regular file, or
-    /// DF_1_NODEFLIB forbids its directory.
+    /// The path exists but cannot be loaded: it is for another machine, lacks permissions or is not
+    /// a regular file, or DF_1_NODEFLIB forbids its directory.
     File,
     /// The path does not exist.
     Named,

@@ -52,7 +52,7 @@ pub struct Cause {
     /// Number of distinct symbols.
     #[serde(default)]
     pub symbols: usize,
-    /// Directories of the files; those with the most findings come first.
+    /// Directories of the files, sorted by number of findings, descending.
     #[serde(default)]
     pub places: Vec<AffectedDirectory>,
     /// The id of the group that it belongs to.
@@ -65,7 +65,8 @@ pub struct Cause {
 }
 
 impl Cause {
-    /// True if the cause is about all undefined symbols of an object, because no definer is known.
+    /// True if the cause is about all undefined symbols of an object, because no file that defines
+    /// them is known.
     pub fn lacks_provider(&self) -> bool {
         let key = self.id.strip_prefix(CauseKind::ProviderNotLinked.name());
         key.is_some_and(|key| key.starts_with(UNKNOWN_KEY))
@@ -131,7 +132,7 @@ pub(super) struct NamedCause {
     pub(super) kind: CauseKind,
     key: String,
     pub(super) title: String,
-    /// The file that the key identifies, if any. Equal keys of two files are two causes.
+    /// The file that the key identifies, if any. Two files with equal keys have two causes.
     pub(super) file: Option<PathBuf>,
 }
 
@@ -207,8 +208,8 @@ pub(super) fn name(
     }
 }
 
-/// The cause of a soname or interpreter that was not found, or for which all files that were found
-/// are unusable.
+/// The cause of a soname or interpreter that was not found. Also the cause if all files that were
+/// found for the name are unusable.
 fn not_found(finding: &ReportFinding, name: &[u8]) -> NamedCause {
     let key = show(name);
     let title = match &*finding.rule {
@@ -423,8 +424,8 @@ impl<'r> Causes<'r> {
         Self(report.causes.iter().map(|cause| (&*cause.id, cause)).collect())
     }
 
-    /// The evidence of one kind for a finding: the finding's own, or else that of its cause. A
-    /// waived finding holds all of its evidence itself.
+    /// The evidence of one kind for a finding: the finding's own evidence, or else the evidence of
+    /// its cause. A waived finding holds all of its evidence itself.
     pub fn evidence<'f>(
         &self,
         finding: &'f ReportFinding,

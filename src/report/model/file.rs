@@ -38,8 +38,9 @@ pub struct File {
     /// Its kind, if it is neither a program nor a library: `relocatable`, `core` or `debug`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Cow<'static, str>>,
-    /// The first version that it defines. Reports of releases without it have no `kind` and no
-    /// [`Export::first`] either, so a comparison does not expect these.
+    /// The first version that the file defines. Releases that did not write this key did not write
+    /// `kind` and [`Export::first`] either. A comparison with their reports does not expect these
+    /// keys.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub first_version: Option<Vec<u8>>,
     /// The prefix in which it was audited. `None` for a file outside of all prefixes, and for a
@@ -69,7 +70,7 @@ pub struct ReportedNeed {
     /// The path by which the loader opened the file, if found.
     #[serde(with = "raw_option")]
     pub path: Option<Vec<u8>>,
-    /// The word for how it was found.
+    /// How the loader found the file, in one word; `missing` if it was not found.
     pub how: Cow<'static, str>,
 }
 
@@ -125,7 +126,7 @@ pub enum ExportKind {
     Data,
     /// Thread-local data.
     Tls,
-    /// A symbol without type, such as one from assembly code or a linker script.
+    /// A symbol without type, such as a symbol from assembly code or a linker script.
     Other,
 }
 

@@ -22,7 +22,7 @@ pub struct ReportFinding {
     /// The file it is about.
     #[serde(flatten)]
     pub file: Arc<Located>,
-    /// The first entry point, in byte order of paths, under which it holds.
+    /// The first entry point, in byte order of paths, under which the finding occurs.
     #[serde(with = "raw_option")]
     pub root: Option<Arc<Path>>,
     /// A symbol, raw.
@@ -37,7 +37,7 @@ pub struct ReportFinding {
     /// A GPU target.
     #[serde(with = "raw_option")]
     pub target: Option<Vec<u8>>,
-    /// A member of the file, which is an archive.
+    /// A member of the file, if the file is an archive.
     #[serde(with = "raw_option")]
     pub member: Option<Vec<u8>>,
     /// The subject of the finding, if no other key fits.

@@ -1,7 +1,7 @@
-//! Groups of causes that reports for people show as one. A group has the objects of one directory
-//! with the same kind of defect, or the archives that one list omits. Its causes have the same
-//! rule, level, kind and host program. A cause in a group has the group's id, and otherwise stays
-//! as it is.
+//! Groups of causes. Reports for people show the causes of a group as one entry. A group has the
+//! objects of one directory with the same kind of defect, or the archives that one list omits. Its
+//! causes have the same rule, level, kind and host program. A cause in a group has the group's id,
+//! and otherwise stays as it is.
 
 use super::cause::{Cause, CauseKind};
 use super::finding::{ReportFinding, level};
@@ -146,8 +146,9 @@ fn host(cause: &Cause, findings: &[&ReportFinding]) -> Option<Arc<Path>> {
     roots.find(|root| root.how.is_some()).and_then(|root| root.path.clone())
 }
 
-/// Directories that have at least [`MANY`] causes, with these causes. If there are more than
-/// [`CROWD`] causes in all, a directory with fewer than [`MANY`] passes its causes to its parent.
+/// Directories that have at least [`MANY`] causes, with the indices of these causes. If there are
+/// more than [`CROWD`] causes in all, a directory with fewer than [`MANY`] passes its causes to its
+/// parent.
 fn roll_up(members: Vec<(PathBuf, usize)>) -> Vec<(PathBuf, Vec<usize>)> {
     let is_crowd = members.len() > CROWD;
     let key = |path: PathBuf| (Reverse(path.components().count()), path);

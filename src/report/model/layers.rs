@@ -69,7 +69,8 @@ fn loaded(audit: &Audit) -> FastSet<FileId> {
     out
 }
 
-/// PATHs that look like stages, each with the first such library by path.
+/// PATHs that look like stages. For each PATH, one library that was loaded from elsewhere: the
+/// first by path.
 pub(super) fn like_stages(audit: &Audit, plan: &Plan) -> Vec<LikeStage> {
     let dirs =
         audit.prefixes.dirs().iter().filter(|dir| plan.stages.is_empty() && dir.parent().is_some());

@@ -114,7 +114,7 @@ pub struct Report {
 /// A symbolic link to a directory.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct DirectoryLink {
-    /// Its path, with links resolved in the directories before it.
+    /// The path of the link, with links resolved in the directories that contain it.
     #[serde(with = "raw")]
     pub path: Arc<Path>,
     /// The directory, links resolved.
@@ -157,7 +157,7 @@ pub struct Totals {
     pub roots: usize,
     /// Code objects for GPUs.
     pub code_objects: usize,
-    /// Undefined references that missing libraries explain. Assumed ones are not counted.
+    /// Undefined references that missing libraries explain, without assumed references.
     pub explained: usize,
     /// Assumed references; `assumptions` names the providers.
     pub assumed: usize,
@@ -185,7 +185,7 @@ pub struct Counts {
     pub incomplete: usize,
     /// Waived findings.
     pub waived: usize,
-    /// Findings waived by a baseline, a part of `waived`.
+    /// Findings waived by a baseline. `waived` includes them.
     pub waived_by_baseline: usize,
     /// Unused waivers and baseline lines outside the scope of this run.
     pub unused_elsewhere: usize,
@@ -224,7 +224,7 @@ pub enum AssumedBy {
 pub struct Assumption {
     /// The kind of provider.
     pub by: AssumedBy,
-    /// The name of the host program, or the soname. `None` if the provider is several libraries.
+    /// The name of the host program, or the soname. `None` if several libraries are the provider.
     pub name: Option<String>,
     /// Number of references.
     pub references: usize,
@@ -289,7 +289,7 @@ impl Report {
 }
 
 impl StaleLine {
-    /// The line for people, without its comment. `reason` is that of [`Report::stale_lines`].
+    /// The line for people, without its comment. `reason` comes from [`Report::stale_lines`].
     pub fn words(&self, reason: Option<&str>) -> String {
         let name = show(&self.name);
         let name = if name.is_empty() { name } else { format!(" {name}") };

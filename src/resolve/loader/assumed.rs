@@ -1,5 +1,5 @@
-//! Loaders that are assumed because their binary is not there. Either the policy is a whitelist of
-//! libraries, and the audit does not look at this machine's files. Or this system has no loader for
+//! Loaders that the audit assumes because their binary is absent. Either the policy is a whitelist
+//! of libraries, so that the audit ignores this machine's files, or this system has no loader for
 //! the object. Only [`super::Loaders`] uses this module.
 
 use super::rules::{Family, Loader};
@@ -14,8 +14,8 @@ use crate::resolve::{MachineRow, hwcaps};
 const GLIBC: GlibcVersion = GlibcVersion::new(2, 41);
 const MUSL: MuslVersion = MuslVersion::new(1, 2, 5);
 
-/// The C library of an assumed loader for `object`: `expected`, or else that of the policy's
-/// platforms. A library of a musl platform runs under musl even if it needs glibc.
+/// The C library of an assumed loader for `object`: `expected`, or else glibc. If all platforms of
+/// the policy use musl, a library runs under musl even if it needs glibc.
 pub(super) fn libc(plan: &Plan, object: &Object, expected: Option<Libc>) -> Libc {
     let platforms = &plan.policy.platforms;
     let is_of_platforms = plan.loader.is_none() && object.interp.is_none();
@@ -28,7 +28,7 @@ pub(super) fn libc(plan: &Plan, object: &Object, expected: Option<Libc>) -> Libc
     }
 }
 
-/// A loader with the rules of `libc` and the default directories of its machine.
+/// A loader with the rules of `libc` and the default directories of `machine`.
 pub(super) fn loader(
     plan: &Plan,
     strings: &mut Strings,

@@ -1,6 +1,6 @@
 //! The configuration files of a loader, ld.so.cache and ld.so.preload, and their defects. A file
-//! that cannot be used is ignored, as by the loader. Link maps call this module too: Guix's loader
-//! reads a cache in the package of the program.
+//! that cannot be used is ignored, because the loader ignores it too. Link maps call this module
+//! too: Guix's loader reads a cache in the package of the program.
 
 use crate::facts::{FactStore, Need};
 use crate::resolve::cache::Cache;

@@ -31,7 +31,7 @@ pub enum InterpreterDefect {
     NoLoader(&'static str),
 }
 
-/// The loader of an entry point, or the reason why it has none.
+/// The loader of an entry point, or the reason why the entry point has none.
 #[derive(Clone, Copy, Debug)]
 pub struct LoaderChoice {
     /// The loader.
@@ -66,11 +66,11 @@ impl Loaders {
     }
 
     /// Chooses the loader of `object`. `run_path` has the directories of the object's RPATH or
-    /// RUNPATH. If the loader is absent, an assumed one replaces it: the system's loader cannot do
-    /// so if it is another C library's. The C library is that of `--loader`, or else that of
-    /// PT_INTERP, the needs, or the policy's platforms. Without a whitelist, the assumed loader
-    /// searches only LD_LIBRARY_PATH and the search paths of objects. `ldd` runs a real loader, so
-    /// none is assumed for it.
+    /// RUNPATH. If the loader cannot be used, the system's loader replaces it, or else an assumed
+    /// loader. The replacement must belong to the same C library, which `--loader`, PT_INTERP, the
+    /// needs or the policy's platforms determine, in this order. Without a whitelist, the assumed
+    /// loader searches only LD_LIBRARY_PATH and the search paths of objects. `ldd` runs a real
+    /// loader, so no loader is assumed for `ldd`.
     pub fn choose(
         &mut self,
         store: &dyn FactStore,
@@ -197,7 +197,8 @@ impl Loaders {
     ) -> Result<LoaderChoice, Need> {
         let interp = strings.text(path);
         let found = file_for(store, interp, target)?;
-        // The kernel maps a loader and nothing that it needs (fs/binfmt_elf.c, load_elf_interp).
+        // The kernel maps the loader, but not the libraries that it needs (fs/binfmt_elf.c,
+        // load_elf_interp).
         let needs = |file: FileId| store.object(file).is_some_and(|own| !own.needs.is_empty());
         let fault = match found {
             None => Some(interp_fault(store, interp, target)),
@@ -262,7 +263,8 @@ impl Loaders {
         Ok(musl.unwrap_or(Err(NoLoader::NotHere)))
     }
 
-    /// musl's loader: the file at PT_INTERP if that is musl's, else the system's.
+    /// musl's loader: the file at PT_INTERP if that file is musl's loader, or else the system's
+    /// musl loader.
     fn musl(
         &mut self,
         store: &dyn FactStore,
@@ -333,8 +335,8 @@ fn needs_musl(object: &Object) -> bool {
         })
 }
 
-/// The C library whose loader must start `object`: that of `--loader`, or else that of PT_INTERP or
-/// of the needs. `None` if none of them says it.
+/// The C library whose loader must start `object`: `--loader`, PT_INTERP or the needs determine it,
+/// in this order. `None` if none of them does.
 fn expected_libc(plan: &Plan, object: &Object) -> Option<Libc> {
     if let Some(rules) = plan.loader {
         return Some(if rules == LoaderRules::Musl { Libc::Musl } else { Libc::Glibc });

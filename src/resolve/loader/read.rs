@@ -1,5 +1,5 @@
 //! Reads the rules of one loader from its binary and its configuration files. [`super::Loaders`]
-//! calls it once for each loader.
+//! calls [`read`] once for each loader.
 
 use super::config;
 use super::rules::{Family, Loader, NoLoader, file_for};
@@ -129,12 +129,12 @@ fn musl(
     })
 }
 
-/// A glibc release, and whether it has Debian's patches.
+/// A glibc release, and true if it has Debian's patches.
 type LibcRelease = (GlibcVersion, bool);
 
 /// For a loader whose binary does not state its release (before 2.33): the release, and whether it
 /// has Debian's patches. Both come from the strings of the libc in the loader's directories. If
-/// these lack the release, it is the highest version that the libc defines.
+/// these strings lack the release, the result is the highest version that the libc defines.
 fn release_of_libc(
     store: &dyn FactStore,
     dirs: &[Vec<u8>],

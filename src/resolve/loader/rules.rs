@@ -29,19 +29,19 @@ pub struct Loader {
     /// The path of the loader: PT_INTERP, the path at which it was found, or the usual path of an
     /// assumed loader.
     pub path: StrId,
-    /// Its binary, if there is one.
+    /// The loader's binary, if there is one.
     pub file: Option<FileId>,
     /// The class, byte order, machine and flags of the objects that it accepts.
     pub target: Target,
-    /// Its row in the table of machines.
+    /// The loader's row in the table of machines.
     pub machine: MachineRow,
     /// The glibc release; for musl, the default value.
     pub release: GlibcVersion,
-    /// Default directories. Those of a glibc loader have a trailing slash.
+    /// Default directories. Under glibc, each has a trailing slash.
     pub system_dirs: Vec<StrId>,
     /// `$LIB`
     pub lib: Vec<u8>,
-    /// `$PLATFORM`
+    /// `$PLATFORM`; `None` for musl, and if the value depends on the processor.
     pub platform: Option<&'static str>,
     /// Subdirectories tried below every directory; the last is empty. musl has none.
     pub subdirs: Vec<StrId>,
@@ -55,9 +55,9 @@ pub struct Loader {
     pub package_cache: bool,
     /// True if the system lacks this loader. Its default directories and cache are then unknown.
     /// Needs are searched for only in LD_LIBRARY_PATH and the search paths of objects. A need that
-    /// is not found there counts as provided.
+    /// is not found there is treated as provided.
     pub is_absent: bool,
-    /// Defects in its configuration files.
+    /// Defects in the loader's configuration files.
     pub config_faults: Vec<ConfigDefect>,
     /// The guessed rule, if any; an `undecided` finding reports it.
     pub guessed: Option<&'static str>,
@@ -83,7 +83,7 @@ impl Loader {
         matches!(self.family, Family::Musl(_))
     }
 
-    /// The C library of its processes.
+    /// The C library of the processes that this loader starts.
     pub fn libc(&self) -> Libc {
         if self.is_musl() { Libc::Musl } else { Libc::Glibc }
     }

@@ -62,7 +62,7 @@ impl MuslLoad<'_> {
         Err(Loaded::Failed(None, self.errno))
     }
 
-    /// The tag of a module's search path, for a need of `requester`.
+    /// The tag that a module's search path is reported under, for a need of `requester`.
     fn search_path_of(&self, module: ModuleId, requester: Option<ModuleId>) -> FoundBy {
         let object = self.modules[module.index()].file.and_then(|f| self.search.store.object(f));
         let has_runpath = object.is_some_and(|object| object.runpath.is_some());
@@ -162,8 +162,8 @@ impl MuslLoad<'_> {
         }
     }
 
-    /// `fixup_rpath`: DT_RUNPATH, else DT_RPATH; `None` if there is neither, or if it has a token
-    /// other than `$ORIGIN`.
+    /// `fixup_rpath`: DT_RUNPATH, else DT_RPATH; `None` if there is neither, or if the path has a
+    /// token other than `$ORIGIN`.
     fn rpath(&self, module: ModuleId) -> Option<Vec<u8>> {
         let m = &self.modules[module.index()];
         let object = self.search.store.object(m.file?)?;

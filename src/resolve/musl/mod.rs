@@ -1,6 +1,6 @@
 //! The link map of one entry point under musl's loader (`ldso/dynlink.c`). musl has its own search
-//! order, built-in names and rule for a library that is already loaded. It never reads DT_SONAME,
-//! searches along the paths of all requesters, and takes the first file that opens.
+//! order, its own built-in names, and its own rule to recognise a loaded library. It never reads
+//! DT_SONAME, searches the paths of all requesters, and loads the first file that it can open.
 //!
 //! `resolver` uses this module for entry points whose loader is musl's; `bind::musl` binds by
 //! musl's rules.
@@ -132,8 +132,8 @@ impl<'a> MuslLoad<'a> {
         complete
     }
 
-    /// The result of dlopen of `name`; `None` if a fact is missing. The caller does not matter:
-    /// musl searches as for a need of the program.
+    /// The result of dlopen of `name`; `None` if a fact is missing. The calling module does not
+    /// matter: musl searches as for a need of the program.
     pub(super) fn open(mut self, modules: Vec<Module>, name: StrId) -> Option<Opening> {
         self.modules = modules;
         match self.find(name, Some(ROOT)) {
@@ -196,7 +196,7 @@ impl<'a> MuslLoad<'a> {
         complete
     }
 
-    /// `load_library`. If the system has no musl loader, a library that was not found counts as
+    /// `load_library`. If the system has no musl loader, a library that was not found is treated as
     /// provided.
     fn load(&mut self, name: StrId, requester: Option<ModuleId>) -> Loaded {
         match self.load_library(name, requester) {
@@ -306,8 +306,8 @@ impl<'a> MuslLoad<'a> {
         self.named[module.index()] = true;
     }
 
-    /// `map_library`, and the check for another libc than musl's. An error means that the object's
-    /// tables have not been read.
+    /// `map_library`, and the check for a libc other than musl's. `Err` if the object's tables have
+    /// not been read yet.
     fn is_mappable(&mut self, file: FileId) -> Result<Mapped, ()> {
         let target = self.search.loader.target;
         let facts = self.search.store.file(file);
@@ -346,7 +346,8 @@ enum Mapped {
 /// `dlopen`: loads the file by its path, as if the program needed it. Its needs come after the
 /// objects that the program has loaded.
 impl MuslLoad<'_> {
-    /// The link map of a plugin, on top of its host program's; `None` if a fact is missing.
+    /// The link map of a plugin, on top of the link map of its host program; `None` if a fact is
+    /// missing.
     pub(super) fn run_plugin(mut self, host: &Arc<Closure>) -> Option<LinkMap> {
         self.take_over(host);
         let (before, listed) = (self.modules.len(), self.chain.len());

@@ -2,7 +2,8 @@
 
 /// Libraries that libc contains: the name after `lib`, up to the dot.
 const BUILTIN: [&str; 7] = ["c.", "pthread.", "rt.", "m.", "dl.", "util.", "xnet."];
-/// Index of the built-in library that `name` stands for; `None` if musl's libc does not contain it.
+/// Index of the built-in library that musl uses for `name`; `None` if musl's libc does not contain
+/// it.
 pub fn builtin(name: &[u8]) -> Option<usize> {
     let rest = name.strip_prefix(b"lib")?;
     BUILTIN.iter().position(|start| rest.starts_with(start.as_bytes()))

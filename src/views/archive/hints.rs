@@ -49,7 +49,7 @@ pub struct NearHint {
     pub reason: &'static str,
 }
 
-/// The parts of the answer that some output shows.
+/// The parts of the answer that an output shows.
 #[derive(Clone, Copy)]
 pub struct ShownHints {
     /// Maximum number of undefined names that are shown, and of unknown names.

@@ -1,4 +1,4 @@
-//! The inputs of the question: the typed archives and objects, and their order if it counts.
+//! The inputs of the question: the typed archives and objects, and their order if it matters.
 
 use super::{ArchiveQuestion, entries, file, providers};
 use crate::audit::Audit;
@@ -24,7 +24,7 @@ pub enum PositionalOption {
     StartGroup,
     /// `--end-group`
     EndGroup,
-    /// `--as-needed`, or AS_NEEDED of a script: GNU ld and mold drop libraries that nothing needs.
+    /// `--as-needed`, or AS_NEEDED of a script: GNU ld and mold drop libraries that no file needs.
     AsNeeded,
     /// `--no-as-needed`, or the end of AS_NEEDED.
     NoAsNeeded,
@@ -70,7 +70,8 @@ pub struct TypedLink {
     pub wraps: Vec<Wrap>,
     /// `--allow-shlib-undefined`
     pub allow_shlib_undefined: bool,
-    /// `--no-allow-shlib-undefined`: references of shared objects count if the output is shared too.
+    /// `--no-allow-shlib-undefined`: linkers check the references of shared objects even if the
+    /// output is a shared object.
     pub checks_shared: bool,
     /// True if a script has VERSION, which hides symbols.
     pub has_version_script: bool,
@@ -123,7 +124,7 @@ pub(super) struct Inputs {
     pub(super) archives: Vec<(ArchiveId, PathBuf)>,
     /// The archives that may be added.
     pub(super) candidates: Vec<(ArchiveId, PathBuf)>,
-    /// All archives in the order typed, for lld's tables; empty if the order does not count.
+    /// All archives in the order typed, for lld's tables; empty if the order does not matter.
     pub(super) typed: Vec<(ArchiveId, PathBuf)>,
     /// Objects between `--start-lib` and `--end-lib`, which are extracted like members.
     pub(super) lazy: FastSet<ArchiveId>,
@@ -163,7 +164,7 @@ impl Inputs {
         let (mut inside, mut whole, mut as_needed) = (false, false, false);
         let mut is_static = false;
         for item in &typed.items {
-            // For mold, `--start-lib` prevails.
+            // In mold, `--start-lib` overrides `--whole-archive`.
             let is_whole = whole && !(inside && typed.linker == Linker::Mold);
             match item {
                 LinkArgument::Position(PositionalOption::StartLib) => inside = true,

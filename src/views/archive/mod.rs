@@ -78,7 +78,7 @@ fn as_table(
 pub struct ArchiveQuestion {
     /// The archives.
     pub archives: Vec<PathBuf>,
-    /// The link with all of its inputs in order; `None` if their order does not count.
+    /// The link with all of its inputs in order; `None` if their order does not matter.
     pub link: Option<TypedLink>,
     /// `--root-object`
     pub objects: Vec<PathBuf>,
@@ -101,13 +101,13 @@ pub struct ArchiveAnswer {
     pub symbols: Vec<Box<[u8]>>,
     /// True if the references of all members need definitions.
     pub all_members: bool,
-    /// The linker, if the order of the inputs counts.
+    /// The linker, if the order of the inputs matters.
     pub linker: Option<Linker>,
     /// The archives that are part of the link, as typed.
     pub archives: Vec<(ArchiveId, PathBuf)>,
-    /// The archives that may be added to the link, as typed if their order counts.
+    /// The archives that may be added to the link, as typed if their order matters.
     pub candidates: Vec<(ArchiveId, PathBuf)>,
-    /// All typed archives in order, for lld's tables; empty if the order does not count.
+    /// All typed archives in order, for lld's tables; empty if the order does not matter.
     typed: Vec<(ArchiveId, PathBuf)>,
     /// Objects that are extracted like members.
     lazy: FastSet<ArchiveId>,
@@ -116,16 +116,16 @@ pub struct ArchiveAnswer {
     origins: RefCell<Origins>,
     /// The needed members and the undefined names.
     pub coverage: Coverage,
-    /// Names without a known definition. If members are `unread`, symbols of objects unknown, or
-    /// libraries `not_found`, one of these may define the name.
-    /// Else only intermediate language refers to it, and the compiler may drop the reference.
+    /// Names without a known definition. If members are `unread`, libraries are `not_found`, or the
+    /// symbols of an object are unknown, one of these files may define the name. Otherwise, only
+    /// intermediate language refers to the name, and the compiler may drop the reference.
     pub unknown: Vec<UndefinedName>,
     /// Members that could not be read and whose definitions no index lists.
     pub unread: Vec<MemberId>,
     /// The effect of linked objects in intermediate language.
     lto: lto::LtoEffect,
-    /// The libraries that GNU ld reads because inputs need them. Their references have the indices
-    /// after those of `roots`.
+    /// The libraries that GNU ld reads because inputs need them. As referrers, they have the
+    /// indices after the last root.
     behind: Vec<Arc<Path>>,
     /// Libraries that inputs need and that were not found, each with the file that needs it. GNU ld
     /// may find them elsewhere.
@@ -137,7 +137,7 @@ pub struct ArchiveAnswer {
     /// Archive members that were skipped for their class or machine.
     pub foreign: Vec<MemberId>,
     /// Roots for another class or machine than the first, as indices in `roots`. Their definitions
-    /// do not count.
+    /// are ignored.
     pub foreign_roots: Vec<usize>,
     /// The answer to `--self`.
     pub installed: Option<InstalledArchives>,
@@ -167,8 +167,8 @@ impl ArchiveAnswer {
             inputs;
         let foreign_roots = drop_foreign_definitions(&mut roots);
         let fits = |at: usize| !foreign_roots.contains(&at);
-        // Of the libraries in a link, only the inputs define names, and not the libraries that they
-        // need: GNU ld says "DSO missing from command line".
+        // In a link, only the inputs define names. Libraries that the inputs need do not define
+        // any: GNU ld reports "DSO missing from command line".
         let brings = |at: usize| fits(at) && !roots[at].input;
         let near: Vec<FileId> =
             files.iter().enumerate().filter(|(at, _)| brings(*at)).map(|(_, file)| *file).collect();
@@ -269,7 +269,7 @@ impl ArchiveAnswer {
     }
 
     /// The members for another class or machine that make the linker refuse the link. lld and mold
-    /// refuse each member, and GNU ld only those that it extracts.
+    /// refuse each such member, and GNU ld only those that it extracts.
     fn refused(&self) -> &[MemberId] {
         match self.linker {
             Some(Linker::Lld | Linker::Mold) => &self.foreign,
@@ -349,7 +349,7 @@ impl ArchiveAnswer {
     /// A member in words: the file name of its archive, its own name, and its origin.
     fn member(&self, library: &ArchiveSet, member: MemberId) -> String {
         let archive = |member| file_name(&library.entry(library.archive_of(member)).path);
-        // A member behind the end of a cut archive has no name.
+        // A member after the end of a truncated archive has no name.
         let is_nameless = library.member_name(member).is_empty();
         if self.lazy.contains(&library.archive_of(member)) || is_nameless {
             return archive(member);
@@ -367,8 +367,8 @@ fn file_name(path: &Path) -> String {
     show_path(path.file_name().map_or(path, Path::new))
 }
 
-/// The archives that GNU ld searches and that have no index of GNU. It accepts an empty archive
-/// without one.
+/// The archives that GNU ld searches and that have no GNU index. GNU ld accepts an empty archive
+/// without an index.
 fn unindexed(library: &ArchiveSet, link: &cover::Link) -> Vec<ArchiveId> {
     let searched = link.inputs.iter().filter_map(|input| match input {
         cover::LinkInput::Archive(archive) if link.indexed => Some(*archive),
@@ -453,8 +453,8 @@ fn entries(audit: &Audit, paths: &[PathBuf]) -> Result<Vec<(ArchiveId, PathBuf)>
 }
 
 /// The archives of `--lib-path` except those in `not`, sorted by path. Archives of a tool such as
-/// valgrind are skipped, unless a `--lib-path` is inside of its directory. If the output or a root
-/// object is dynamic, archives of the C library and of compilers are skipped too.
+/// valgrind are skipped, unless a `--lib-path` is inside of a tool's directory. If the output or a
+/// root object is dynamic, archives of the C library and of compilers are skipped too.
 fn providers(
     (audit, plan): (&Audit, &Plan),
     not: &[(ArchiveId, PathBuf)],

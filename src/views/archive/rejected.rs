@@ -39,7 +39,7 @@ pub enum Rejection {
 impl Rejection {
     const ALL: &[Self] = &[Self::NotObject, Self::InOtherArchive, Self::StaticLink, Self::Program];
 
-    /// The reason in words, after a number of files.
+    /// The reason in words, in the singular and the plural. The number of files precedes it.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::NotObject => (
@@ -84,7 +84,7 @@ impl Rejection {
         if is_program || object.pie && linker == Linker::Gnu {
             return Some(Self::Program);
         }
-        // mold reads `-static` for `-l` alone.
+        // In mold, `-static` affects only `-l`.
         (is_static && linker != Linker::Mold).then_some(Self::StaticLink)
     }
 }

@@ -27,11 +27,11 @@ pub(super) struct SharedObjects<'a> {
     pub(super) missing: Vec<(Box<[u8]>, Arc<Path>)>,
 }
 
-/// The inputs of a link: their files, and as [`CoverageQuestion`] has them.
+/// The inputs of a link: the files, and the roots and objects of the [`CoverageQuestion`].
 pub(super) type LinkFiles<'f, 'a> = (&'f [FileId], &'f [ReferringFile], &'f [Option<&'a Object>]);
 
-/// Answers `question` by the rules of the linker, with the references of shared objects that it
-/// checks.
+/// Answers `question` by the rules of the linker, with the references of shared objects that the
+/// linker checks.
 pub(super) fn answer_in_order<'a>(
     audit: &'a Audit,
     given: LinkFiles<'_, 'a>,
@@ -67,8 +67,8 @@ pub(super) fn answer_in_order<'a>(
 impl<'a> SharedObjects<'a> {
     /// The shared objects among the inputs, without those that the linker forgets.
     ///
-    /// GNU ld reads the libraries that the inputs need, for the references of shared objects alone
-    /// (`ldelf_after_open`).
+    /// GNU ld also reads the libraries that the inputs need, but only for the references of shared
+    /// objects (`ldelf_after_open`).
     pub(super) fn new(
         audit: &'a Audit,
         given: LinkFiles<'_, 'a>,
@@ -88,7 +88,8 @@ impl<'a> SharedObjects<'a> {
     }
 
     /// Finds the libraries that the inputs need. An input satisfies a need by its name alone, even
-    /// if the loader would not find it, and a forgotten input becomes such a library.
+    /// if the loader would not find that input. If a forgotten input is needed, it is read like
+    /// such a library.
     fn read_needed(
         &mut self,
         audit: &'a Audit,
@@ -129,8 +130,8 @@ impl<'a> SharedObjects<'a> {
         }
     }
 
-    /// The strong references of the inputs that no shared object defines, each with the index of its
-    /// root. lld checks an input if all libraries that it needs are inputs
+    /// The strong references of the inputs that no shared object defines, each with the index of
+    /// its root. lld checks an input only if all libraries that the input needs are inputs
     /// (`Writer<ELFT>::finalizeSections`).
     pub(super) fn references(
         &self,
@@ -178,8 +179,8 @@ impl<'a> SharedObjects<'a> {
         coverage.undefined.sort_by(|a, b| a.symbol.cmp(&b.symbol));
     }
 
-    /// Removes the undefined names to which only shared objects refer if a library was not found: it
-    /// may define them.
+    /// Removes and returns the undefined names to which only shared objects refer, if a library was
+    /// not found. That library may define them.
     pub(super) fn take_unsure(
         &self,
         question: &CoverageQuestion<'_>,
@@ -199,7 +200,8 @@ impl<'a> SharedObjects<'a> {
     }
 
     /// The names to which the libraries behind the inputs refer and that no file of the link
-    /// defines. [`ReferredBy::Root`] continues the indices of roots with [`Self::paths`].
+    /// defines. As referrers, these libraries have the indices after the last root, in the order of
+    /// [`Self::paths`].
     fn undefined_behind(
         &self,
         question: &CoverageQuestion<'_>,
@@ -246,7 +248,8 @@ impl<'a> SharedObjects<'a> {
     }
 }
 
-/// The name of an input in the DT_NEEDED entries of others: its path as typed without DT_SONAME.
+/// The name of an input in the DT_NEEDED entries of others: its DT_SONAME, or else its path as
+/// typed.
 fn soname(root: &ReferringFile, object: &Object) -> Vec<u8> {
     object.soname().map_or_else(|| root.path.as_os_str().as_bytes().to_vec(), <[u8]>::to_vec)
 }

@@ -14,7 +14,7 @@ use crate::views::{Subject, count};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-/// Upper bound for the entries of files, and for the findings, without `-v`.
+/// Maximum number of entries of files, and of findings, without `-v`.
 const MOST: usize = 40;
 /// An archive with more members than this has one entry. With `-v`, each member has its own.
 const MOST_MEMBERS: usize = 4;

@@ -28,7 +28,7 @@ pub const OUTPUTS: &[ViewOutput<Gpu>] = &[
 pub struct Gpu {
     /// The target of `--target`.
     pub target: Option<TargetId>,
-    /// The coverage of all files together, then that of each entry point.
+    /// The coverage of all files together, then the coverage of each entry point.
     pub scopes: Vec<CoverageScope>,
 }
 
@@ -103,7 +103,7 @@ impl Gpu {
 }
 
 impl CoverageScope {
-    /// Pairs of a row and a target that it does not cover.
+    /// Pairs of a row and a target that the row does not cover.
     pub fn lacking(&self) -> impl Iterator<Item = (&CoverageRow, &TargetId)> {
         self.rows.iter().flat_map(|row| {
             let each = self.targets.iter().zip(&row.coverage);

@@ -23,7 +23,7 @@ use std::io::{self, Write};
 const DEEPEST: usize = 12;
 /// Maximum indent of the column that says how a library was found, as a fraction of the line.
 const NAMES: (usize, usize) = (1, 2);
-/// Upper bound for the missing needs named in the summary.
+/// Maximum number of missing needs that the summary names.
 const MOST_MISSING: usize = 20;
 
 pub(super) fn render(
@@ -242,7 +242,7 @@ impl<'t> TreePage<'_, 't> {
         writeln!(out)
     }
 
-    /// How the loader found a need, and the file.
+    /// The text about a need: how the loader found the file, and its path.
     fn found(&self, edge: &TreeEdge, note: &str) -> String {
         let how = format!("{:<8}", edge.how.name());
         if edge.is_missing() {

@@ -2,7 +2,8 @@
 //! chains may lead to a file, which is one node. A need of a file is one edge.
 //!
 //! An edge leads to the file that the need finds under the first entry point that loads the file
-//! with the need. If the need finds another file under another entry point, that is a further edge.
+//! with the need. If the need finds another file under another entry point, there is a further
+//! edge.
 
 mod dot;
 mod human;
@@ -67,7 +68,7 @@ pub struct TreeEdge {
     pub path: StrId,
     /// How the file was found.
     pub how: FoundBy,
-    /// The object whose DT_RPATH found it.
+    /// The object whose DT_RPATH led to the file; `None` if another step of the search found it.
     pub rpath_of: Option<FileId>,
     /// The reason for the need.
     pub tag: Tag,
@@ -189,7 +190,7 @@ impl TreeBuilder {
         });
     }
 
-    /// Stores the paths that the loader tried and skipped in each edge.
+    /// Stores in each edge the paths that the loader tried and skipped.
     fn trace(&mut self, audit: &mut Audit, plan: &Plan) {
         let Audit { corpus, resolver, closures, .. } = audit;
         for (root, searched) in self.searched.entries().filter(|(_, list)| !list.is_empty()) {

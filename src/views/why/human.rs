@@ -16,7 +16,7 @@ use crate::views::{count, typed_input};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-/// Upper bound for the lines of one kind without `-v`.
+/// Maximum number of lines of one kind without `-v`.
 const MOST: usize = 20;
 /// Widths in columns: the indent before a detail, the label of a detail, the gap between cells.
 const DETAIL: usize = 6;
@@ -50,7 +50,7 @@ pub(super) struct WhyPage<'a> {
     pub(super) audit: &'a Audit,
     pub(super) subject: &'a Subject<'a>,
     pub(super) style: Style,
-    /// Texts that stand for several symbols of the answer.
+    /// Demangled names that several symbols of the answer share.
     pub(super) repeated: BTreeSet<String>,
     pub(super) out: &'a mut dyn Write,
 }
@@ -191,7 +191,7 @@ impl WhyPage<'_> {
         self.next_names("needed for", (&version.symbols, version.more), subject)
     }
 
-    /// Writes names with the number of others, and the command that is about the first of them.
+    /// Writes names, the number of further names, and a command that asks about the first name.
     fn next_names(
         &mut self,
         label: &str,
@@ -243,7 +243,7 @@ impl Cell {
     }
 }
 
-/// The width of a column of paths. Paths longer than half of the line do not count.
+/// The width of a column of paths. Paths longer than half of the line are ignored.
 pub(super) fn column(style: Style, paths: impl Iterator<Item = String>) -> usize {
     let most = style.columns() / 2;
     paths.map(|path| path.chars().count()).filter(|width| *width <= most).max().unwrap_or(0)

@@ -1,5 +1,5 @@
-//! `why` for a library: the files with that name, and the needs for it. A need counts if it has the
-//! name or finds one of the files.
+//! `why` for a library: the files with that name, and the needs for it. A need is listed if it has
+//! the name or finds one of the files.
 
 use super::elsewhere::{Copy, copies, instead};
 use super::under::position;
@@ -50,7 +50,7 @@ pub struct LibraryRequester {
     pub opened: StrId,
     /// How the file was found.
     pub how: FoundBy,
-    /// The object whose DT_RPATH found it.
+    /// The object whose DT_RPATH led to the file; `None` if another step of the search found it.
     pub rpath_of: Option<FileId>,
     /// The entry points under which the need leads to `to`. With `--under`, only the selected one.
     pub roots: Vec<RootId>,
@@ -85,8 +85,8 @@ pub struct LibraryAnswer {
 
 impl LibraryAnswer {
     /// The answer about the library `name`; `None` if no file, need or interpreter has this name.
-    /// File names count only if `by_file` is true. `graph` has the needs of the entry points in
-    /// `under`.
+    /// File names are compared only if `by_file` is true. `graph` has the needs of the entry points
+    /// in `under`.
     pub(super) fn new(
         name: &[u8],
         audit: &Audit,
@@ -131,7 +131,7 @@ impl LibraryAnswer {
     }
 }
 
-/// Files that have this name. A name with a slash is a path. Another name is a DT_SONAME or, if
+/// Files that have this name. A name with a slash is a path. Any other name is a DT_SONAME or, if
 /// `by_file` is true, a file name.
 fn named(name: &[u8], audit: &Audit, by_file: bool) -> FastSet<FileId> {
     let mut out = FastSet::default();

@@ -78,7 +78,8 @@ impl Why {
         let library = |by_file: bool, audit: &Audit| {
             LibraryAnswer::new(name, audit, &graph, by_file, roots).map(Answer::Library)
         };
-        // Libraries define a symbol for each of their versions, to which no file refers.
+        // A version is looked up before a symbol, because libraries define a symbol for each of
+        // their versions. No file refers to such a symbol.
         let files = |_: &Under| -> FastSet<FileId> { graph.nodes.iter().copied().collect() };
         let loaded = under.as_ref().map(files);
         let version =
@@ -129,8 +130,8 @@ impl Why {
         Some(symbol)
     }
 
-    /// Similar names of libraries and symbols. If only the version of NAME is unknown, the versions
-    /// of the symbol as `NAME@VERSION`.
+    /// Similar names of libraries and symbols. If only the version in NAME is unknown, the result
+    /// has the versions of the symbol, as `NAME@VERSION`.
     fn near(
         name: &[u8],
         audit: &mut Audit,
@@ -148,7 +149,7 @@ impl Why {
         names::near(name, audit, graph)
     }
 
-    /// True if the name is that of a library or symbol.
+    /// True if the answer is about a library or symbol.
     pub fn is_known(&self) -> bool {
         !matches!(self.answer, Answer::Unknown(_) | Answer::Version(_))
     }

@@ -143,7 +143,7 @@ impl<'t> Qualified<'t> {
 
     /// True if this typed name means `whole`: `Shape::id` means `ns::Shape::id(int)`. Parameters,
     /// `[abi:…]` tags and template arguments may be omitted. A name with one component must be the
-    /// whole name, except that of a generated table (`vtable for Shape`).
+    /// whole name, except in the name of a generated table (`vtable for Shape`).
     pub(super) fn means(&self, whole: &Self) -> bool {
         let Some(before) = whole.components.len().checked_sub(self.components.len()) else {
             return false;

@@ -83,13 +83,13 @@ pub struct SymbolRequester {
     pub symbol: Vec<u8>,
     /// The version that it requires.
     pub version: Option<Vec<u8>>,
-    /// True if the loader leaves it undefined without an error (STB_WEAK).
+    /// True for a weak reference, which the loader may leave undefined without an error.
     pub weak: bool,
     /// True if the file defines the symbol itself.
     pub defined: bool,
     /// Its bindings under the entry points that load the file.
     pub bound: Vec<ReferenceBinding>,
-    /// Definitions that nearly fit, if the diagnosis counts the reference as undefined.
+    /// Definitions that nearly fit, if the reference is undefined in the diagnosis.
     pub near: Vec<NearDefinition>,
 }
 
@@ -171,8 +171,9 @@ struct BoundReference {
 /// The part of the answer that the command line selects.
 #[derive(Clone, Copy)]
 pub(super) struct AnswerScope<'a> {
-    /// With a version: definitions with this version, references to this version, references
-    /// without a version that bind to it, and definitions to which these references bind.
+    /// With a version: definitions with this version, and references to this version. Also
+    /// references without a version that bind to such a definition, and definitions to which one of
+    /// these references binds.
     pub(super) version: Option<&'a [u8]>,
     /// With `--under`: only these entry points.
     pub(super) under: Option<&'a [RootId]>,
@@ -429,7 +430,7 @@ impl SymbolAnswerBuilder<'_> {
     }
 
     /// Drops versions other than the version of NAME. Definitions to which a reference with that
-    /// version binds are kept, and so are references without a version that bind to a definition
+    /// version binds are kept. References without a version are kept if they bind to a definition
     /// with that version.
     fn restrict(&mut self) {
         let Some(wanted) = self.part.version else { return };

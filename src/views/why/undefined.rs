@@ -45,7 +45,7 @@ pub(super) fn look_into(symbol: &mut SymbolAnswer, audit: &Audit) {
     }
 }
 
-/// The first binding that the diagnosis counts as undefined.
+/// The first binding whose reference is undefined in the diagnosis.
 fn reported(requester: &SymbolRequester) -> Option<&ReferenceBinding> {
     requester.bound.iter().find(|bound| bound.state == Some(ReferenceState::Undefined))
 }
@@ -54,7 +54,7 @@ fn first_open(requester: &SymbolRequester) -> Option<&ReferenceBinding> {
     requester.bound.iter().find(|bound| bound.is_open())
 }
 
-/// What `check` reports about an undefined reference.
+/// The result of `check` for an undefined reference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum CheckResult {
     /// A finding.

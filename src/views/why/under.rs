@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Upper bound for the entry points named in a message.
+/// Maximum number of entry points that a message names.
 const MOST: usize = 3;
 
 /// An entry point to which an answer is restricted.
@@ -95,7 +95,8 @@ fn named(typed: &Path, real: Option<&Path>, audit: &Audit) -> BTreeSet<FileId> {
     files.map(|(file, _)| file).collect()
 }
 
-/// Entry points with file names similar to that of `typed`.
+/// The paths of entry points whose file names are similar to the file name of `typed`; at most
+/// [`MOST`].
 fn near<'f>(typed: &Path, entries: impl Iterator<Item = &'f FileFacts>) -> Vec<String> {
     let Some(base) = typed.file_name().and_then(|base| base.to_str()) else { return Vec::new() };
     let paths: Vec<PathBuf> = entries.map(|facts| facts.path.to_path_buf()).collect();

@@ -1,7 +1,8 @@
-//! Checks paths in text files that programs read or run. These are scripts, flags of compiler
-//! wrappers, specs of GCC, manifests of Vulkan, EGL and OpenCL loaders, units, desktop files,
-//! libtool archives, and search paths of Python and ldconfig. A missing path is reported only if it
-//! lies in the prefix or store of the text file, and only if its meaning is certain.
+//! Checks paths in text files that programs read or run. These are scripts, systemd units, desktop
+//! files, flags of compiler wrappers, specs of GCC and libtool archives. Manifests of Vulkan, EGL
+//! and OpenCL loaders, and search paths of Python and ldconfig, are checked too. A missing path is
+//! reported only if it lies in the prefix or store of the text file, and only if its meaning is
+//! certain.
 
 mod places;
 mod specs;
@@ -256,7 +257,7 @@ impl PathCheck<'_> {
         listed.ok().and_then(|()| found.into_iter().next())
     }
 
-    /// Flags of a compiler wrapper or of a configuration file of clang.
+    /// Checks a line of flags: of a compiler wrapper, or of a configuration file of clang.
     fn flags(&mut self, line: &[u8]) {
         let line = line.trim_ascii();
         if line.starts_with(b"#") {
@@ -358,8 +359,8 @@ impl PathCheck<'_> {
         }
     }
 
-    /// `"library_path": "…"` of a manifest. A path with a slash is relative to the manifest's
-    /// directory; a name without a slash is not checked.
+    /// Checks `"library_path": "…"` in a line of a manifest. A path with a slash is relative to the
+    /// manifest's directory; a name without a slash is not checked.
     fn json(&mut self, line: &[u8]) {
         let Some(at) = memchr::memmem::find(line, b"\"library_path\"") else { return };
         let mut quoted = line[at..].split(|b| *b == b'"').skip(3);
@@ -370,7 +371,7 @@ impl PathCheck<'_> {
         self.judge("library_path", path.as_os_str().as_bytes());
     }
 
-    /// A file `vendors/*.icd` of OpenCL: its first line is the path of the vendor's library.
+    /// Checks the first line of an OpenCL file `vendors/*.icd`: the path of the vendor's library.
     fn vendor(&mut self, line: &[u8]) {
         if self.line == 1 {
             self.judge("OpenCL library", line.trim_ascii());
@@ -428,7 +429,7 @@ impl PathCheck<'_> {
         }
     }
 
-    /// Paths and libraries in a specs file of GCC, outside of conditions.
+    /// Checks paths and libraries in a specs file of GCC, outside of conditions.
     fn specs(&mut self, text: &[u8], is_main: bool) {
         let specs = gcc_specs::parse(text, is_main);
         for include in &specs.includes {

@@ -25,7 +25,7 @@ impl Words {
         }
     }
 
-    /// The text, if it is known.
+    /// The text; `None` if it is unknown or if there are several words.
     pub(super) fn text(&self) -> Option<&[u8]> {
         single(&self.words)
     }
@@ -64,7 +64,7 @@ impl Run<'_> {
         out
     }
 
-    /// True if one of `values` is the new name of the set already.
+    /// True if the set lists its new name already, as one of `values`.
     fn lists(&self, set: usize, values: &[Argument]) -> bool {
         let Some(new) = self.news.get(&set) else { return true };
         values.iter().any(|value| elements(self.bytes(value)).any(|text| text == new.text))
@@ -84,7 +84,7 @@ impl Run<'_> {
         self.text.get(argument.inside.clone()).unwrap_or_default()
     }
 
-    /// Adds the arguments that one written argument stands for.
+    /// Expands one written argument, and adds the result to `out`.
     fn argument(&self, argument: &Argument, set: Option<usize>, out: &mut Vec<Words>) {
         let text = self.bytes(argument);
         let is_plain =
@@ -135,7 +135,8 @@ impl Run<'_> {
     }
 }
 
-/// The words of a text that is followed by another: the last word and the first one become one.
+/// Joins the words of two adjacent texts: the last word of `first` and the first word of `second`
+/// become one.
 pub(super) fn touching(mut first: Vec<Word>, mut second: Vec<Word>) -> Vec<Word> {
     if first.is_empty() || second.is_empty() {
         first.append(&mut second);
@@ -150,7 +151,7 @@ pub(super) fn touching(mut first: Vec<Word>, mut second: Vec<Word>) -> Vec<Word>
     }
     first.append(&mut second);
     if !is_certain {
-        // Conditions decide which words touch.
+        // Conditions decide which words are adjacent.
         for word in &mut first {
             *word = word.apart(1);
         }

@@ -1,4 +1,4 @@
-//! Conditions whose words the file tells. All others are unknown.
+//! Evaluates conditions whose words are known from the file. All others are unknown.
 
 use super::arguments::Words;
 use super::program::Step;
@@ -53,7 +53,7 @@ impl Run<'_> {
             let text = word.words.iter().map(|word| (&word.text, word.doubt));
             all = mixed(all, hash(&text.collect::<Vec<_>>()) | 1);
             let value = word.name().and_then(|name| self.value(name));
-            // Many values are those of a list, which is the same for all its words.
+            // Values of several words are not hashed: a list has the same value for all its words.
             if let Some([word]) = value.map(|value| value.as_slice()) {
                 all = mixed(all, hash(&(&word.text, word.doubt)) | 1);
             }
@@ -118,7 +118,8 @@ impl Run<'_> {
         self.compare(first, operator.keyword(), second).unwrap_or(Truth::Unknown)
     }
 
-    /// The value of a word that is the name of a variable, or the word itself.
+    /// The value of a word that is the name of a variable, or the word itself. `None` if it is
+    /// unknown.
     fn operand(&self, word: &Words) -> Option<Vec<u8>> {
         let text = word.text()?;
         match self.state.get(text) {

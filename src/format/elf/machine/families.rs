@@ -6,9 +6,11 @@ use super::kinds;
 use super::{Flags, Guard, IdentRules, Info, Machine};
 use object::elf;
 
-/// IFUNC is in `libc-abis` for x86, PowerPC, SPARC and RISC-V, besides UNIQUE and ABSOLUTE.
+/// x86, PowerPC, SPARC and RISC-V: `libc-abis` lists IFUNC besides UNIQUE and ABSOLUTE. So the
+/// bound for GNU is higher by one.
 const IDENT_IFUNC: IdentRules = IdentRules { osabi: None, below: (1, 4) };
-/// `sysdeps/unix/sysv/linux/mips`: MIPS_PLT, UNIQUE, MIPS_O32_FP64, ABSOLUTE, MIPS_XHASH.
+/// MIPS (`sysdeps/unix/sysv/linux/mips`): the ABI versions after 0 are MIPS_PLT, UNIQUE,
+/// MIPS_O32_FP64, ABSOLUTE and MIPS_XHASH.
 const IDENT_MIPS: IdentRules = IdentRules { osabi: None, below: (6, 6) };
 const IDENT_ARM: IdentRules =
     IdentRules { osabi: Some(elf::ELFOSABI_ARM_AEABI), below: IdentRules::PLAIN.below };
@@ -203,7 +205,7 @@ pub(super) const S390: Machine = Machine {
 
 const NAN2008: u32 = elf::EF_MIPS_NAN2008.0;
 const ABI2: u32 = elf::EF_MIPS_ABI2.0;
-/// The loader never takes objects with EF_MIPS_FP64.
+/// The loader never accepts objects with EF_MIPS_FP64.
 const MIPS_ABI: u32 = NAN2008 | elf::EF_MIPS_FP64.0;
 const MIPS32_ABI: u32 = MIPS_ABI | ABI2;
 const N8_LOADER: &[&str] = &["/lib/ld-linux-mipsn8.so.1"];
@@ -285,8 +287,7 @@ pub(super) const SPARC64: Machine = Machine {
     ..BASE64
 };
 
-/// `shlib-versions` has only the loader for double floats, and that loader ignores
-/// EF_LOONGARCH_ABI.
+/// `shlib-versions` lists only the loader for double floats. That loader ignores EF_LOONGARCH_ABI.
 pub(super) const LOONGARCH64: Machine = Machine {
     name: "loongarch64",
     numbers: &[elf::EM_LOONGARCH.0],

@@ -54,14 +54,14 @@ pub struct Machine {
     info: Info,
     /// True if a word of DT_HASH has 64 bits (`bits/elfclass.h`, `Elf_Symndx`).
     pub(super) wide_hash: bool,
-    /// True for MIPS. Its loader also looks up the symbols of the global offset table. It uses an
-    /// undefined entry as a definition only with `STO_MIPS_PLT`. DT_MIPS_XHASH replaces
+    /// True for MIPS. The loader for MIPS also looks up the symbols of the global offset table. It
+    /// uses an undefined symbol as a definition only with `STO_MIPS_PLT`. DT_MIPS_XHASH replaces
     /// DT_GNU_HASH.
     pub(super) is_mips: bool,
     /// The smallest page size of a kernel for this machine, in bytes.
     pub(super) page: u64,
-    /// `flags` of the ld.so.cache entries for this machine (`sysdeps/**/dl-cache.h`). A search ends
-    /// at an entry with the first value.
+    /// The values of `flags` that the loader accepts in entries of ld.so.cache
+    /// (`sysdeps/**/dl-cache.h`). An entry with the first value takes precedence.
     pub cache_flags: &'static [i32],
     /// Usual paths of the loader for this machine.
     pub loaders: &'static [&'static str],
@@ -105,8 +105,8 @@ enum Guard {
     StopAt(u32),
 }
 
-/// `VALID_ELF_OSABI` and `VALID_ELF_ABIVERSION` (`sysdeps/**/ldsodefs.h`). Every loader accepts GNU
-/// and System V.
+/// The EI_OSABI and EI_ABIVERSION that a loader accepts: `VALID_ELF_OSABI` and
+/// `VALID_ELF_ABIVERSION` (`sysdeps/**/ldsodefs.h`). Every loader accepts GNU and System V.
 #[derive(Clone, Copy)]
 pub(super) struct IdentRules {
     /// An EI_OSABI that the loader accepts besides System V and GNU.
@@ -134,7 +134,7 @@ enum Info {
 }
 
 impl Machine {
-    /// The effect of a relocation type. A type that `kinds` does not list is a lookup, because
+    /// The effect of a relocation type. A type that `kinds` does not list causes a lookup, because
     /// loaders look the symbol up before they reject the type.
     pub fn effect(&self, kind: u32) -> Effect {
         self.kinds.effect(kind)

@@ -1,5 +1,5 @@
-//! `archive --self` for people: an entry for each archive with undefined or unknown names, with
-//! these names and the members that refer to them, and the summary.
+//! `archive --self` for people: an entry for each archive with undefined or unknown names, and the
+//! summary. An entry has these names and the members that refer to them.
 
 use super::super::ArchiveAnswer;
 use super::super::human::{MOST, MOST_BY, hints, notes, paragraph, symbol};

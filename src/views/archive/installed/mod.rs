@@ -24,8 +24,8 @@ pub struct InstalledArchives {
     pub libraries: usize,
     /// True if a C library is among the files.
     pub has_libc: bool,
-    /// The archives with undefined or unknown names, sorted by path. Archives whose members are all
-    /// in another one are in its `parts`.
+    /// The archives with undefined or unknown names, sorted by path. An archive whose members are
+    /// all in another archive is in the `parts` of that archive.
     pub broken: Vec<BrokenArchive>,
 }
 
