@@ -1,4 +1,4 @@
-//! Typed indices, vectors indexed by them, and the maps used everywhere.
+//! Typed indices, vectors indexed by them, and hash maps whose order does not change between runs.
 //!
 //! Ids are valid within one run; all output has names and paths instead.
 

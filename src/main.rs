@@ -14,7 +14,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 static STDOUT_IS_CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// Checks stdout before Rust's runtime starts. If stdout is closed, the runtime opens /dev/null in
-/// its place, and the report would be lost silently. `.init_array` is the ABI's table of functions
+/// its place; the report would then be lost silently. `.init_array` is the ABI's table of functions
 /// that run before `main` (System V gABI, Initialization and Termination Functions).
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "nothing safe runs before the runtime; see SAFETY")]

@@ -10,7 +10,7 @@ use crate::tree::{Opened, Tree};
 use std::cell::RefCell;
 
 thread_local! {
-    /// A buffer for archive indexes, reused by its worker.
+    /// The bytes of an archive index. Each thread reuses its buffer for all archives.
     static INDEX: RefCell<Vec<u8>> = RefCell::default();
 }
 

@@ -1,7 +1,6 @@
-//! The stage between binding and the rules. An undefined symbol has one of three results. A missing
-//! library explains the symbol, a host program or system library is assumed to define it, or a
-//! finding reports it. `crate::diagnosis` decides this; this module reads the facts for the
-//! decision.
+//! The stage between binding and the rules. It decides what becomes of each undefined symbol: a
+//! missing library explains it, a host program or system library is assumed to define it, or a
+//! finding reports it. `crate::diagnosis` makes the decision; this module reads the facts for it.
 
 use super::archives;
 use super::binding::BoundClosures;
@@ -82,9 +81,9 @@ impl Diagnosing<'_> {
         source(self.plan, self.prefixes, View::new(corpus), self.bound)
     }
 
-    /// Finds and reads files in the prefix that have the name of a missing library. If
-    /// `may_explain` is set, these files are also resolved, because undefined symbols are looked up
-    /// in them and in their libraries.
+    /// Finds and reads files in prefixes that have the name of a missing library. If `may_explain`
+    /// is set, these files are also resolved, because undefined symbols are looked up in them and
+    /// in their libraries.
     fn candidates(
         &self,
         facts: &SharedFacts<'_, '_>,
@@ -105,7 +104,8 @@ impl Diagnosing<'_> {
         (candidates, libraries)
     }
 
-    /// Infers host programs of plugins.
+    /// Infers host programs of plugins from the symbols and libraries that the plugins lack. Empty
+    /// if the plan does not request this.
     fn inferred(
         &self,
         facts: &SharedFacts<'_, '_>,

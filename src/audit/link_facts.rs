@@ -1,5 +1,6 @@
-//! Reads the sections and relocations of archive members. `cover` uses them to drop undefined names
-//! that a linker would not report. The view `archive` and fixes are the callers.
+//! Reads the sections and relocations of archive members and relocatable objects. With them,
+//! `cover` removes undefined names that a linker would not report. The view `archive` and fixes
+//! call this module.
 
 use super::Audit;
 use crate::cover::{
@@ -13,7 +14,7 @@ use crate::id::{FastMap, FastSet, FileId, MemberId};
 use crate::parallel;
 use crate::tree::Tree;
 
-/// Maximum number of members of one archive that a thread reads at once.
+/// Maximum number of members of one archive that are one unit of parallel work.
 const TOGETHER: usize = 16;
 
 /// Factor by which each round of [`Audit::refine`] increases the number of referrers that it reads
@@ -21,7 +22,8 @@ const TOGETHER: usize = 16;
 const GROWTH: usize = 8;
 
 impl Audit {
-    /// The sections and relocations of members; members that cannot be read are omitted.
+    /// The sections and relocations of members; `wanted` selects the relocations. Members that
+    /// cannot be read are left out.
     pub fn link_facts(
         &self,
         tree: &dyn Tree,
@@ -42,7 +44,8 @@ impl Audit {
         out
     }
 
-    /// The sections and relocations of members of one archive. Opens the archive once.
+    /// The sections and relocations of members, which must belong to one archive. Opens the archive
+    /// once.
     fn link_facts_of(
         &self,
         tree: &dyn Tree,
@@ -107,8 +110,8 @@ impl Audit {
     }
 
     /// Removes from `coverage` the undefined names that a linker would not report. `files` holds
-    /// the file of each of the question's roots. At least the first referrers of each name, as many
-    /// as `shown` states, are exact.
+    /// the file of each of the question's roots. The referrers of each remaining name that an
+    /// output shows (`shown`) are confirmed; further referrers may be unconfirmed.
     pub fn refine(
         &self,
         tree: &dyn Tree,
@@ -123,7 +126,7 @@ impl Audit {
         let undefined: FastSet<Box<[u8]>> = undefined.collect();
         let names = referring_names(question, &undefined);
         let wanted = if question.gc_sections {
-            // All relocations decide which sections are dropped.
+            // Any relocation may keep a section that would be dropped otherwise.
             RelocationFilter::All
         } else {
             RelocationFilter::Names(&names, cover::counts_every_section(question))
@@ -154,7 +157,7 @@ impl Audit {
             let rivals = rivals(question, coverage, &facts, &checked);
             self.read_objects(tree, rivals.clone(), wanted, (&mut facts, &mut read));
             if !question.gc_sections {
-                // The groups of a rival are needed even if its relocations are damaged.
+                // The section groups of a rival are needed even if its relocations are damaged.
                 let damaged = rivals.into_iter().filter(|one| !facts.members.contains_key(one));
                 let (damaged, groups) =
                     (damaged.collect(), RelocationFilter::Names(&no_names, false));
@@ -169,7 +172,7 @@ impl Audit {
         }
     }
 
-    /// Reads the facts of those `members` that are not in `read` yet.
+    /// Reads the sections and relocations of those `members` that are not in `read` yet.
     fn read_objects(
         &self,
         tree: &dyn Tree,

@@ -9,7 +9,8 @@ use crate::format::elf::tables::Tables;
 /// searched filter by filter.
 const MOST: usize = 1 << 24;
 
-/// The objects of a scope, by the hash words of their definitions.
+/// The objects of a scope, by the words of their definitions. A word is a GNU hash without its
+/// lowest bit.
 pub(super) struct Definers {
     /// Words, each with the position of its object in the scope.
     sorted: Vec<(u32, u32)>,

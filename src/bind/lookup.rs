@@ -37,12 +37,12 @@ struct ScopeObject<'v> {
     limit: u16,
 }
 
-/// A definition and its module.
+/// The definition that a lookup finds, with its module.
 #[derive(Clone, Copy, Debug)]
 pub struct Winner {
-    /// The module.
+    /// The module with the definition.
     pub module: ModuleId,
-    /// The definition.
+    /// The definition, in the symbol table of that module.
     pub candidate: FoundSymbol,
 }
 
@@ -57,9 +57,9 @@ impl Winner {
 /// A reference that is looked up together with others of its object.
 #[derive(Clone, Copy, Debug)]
 pub struct Pending {
-    /// Index in `Object::references`.
+    /// Index of the reference in `Object::references`.
     pub index: u32,
-    /// GNU hash of its name.
+    /// GNU hash of the name of the reference.
     pub hash: u32,
 }
 
@@ -74,7 +74,8 @@ pub struct Route {
 }
 
 impl ScopeObject<'_> {
-    /// `first`: the first symbol with the hash, if it was looked up before.
+    /// The definition that `query` finds in this object. `first` is the first symbol with the hash,
+    /// if it was looked up before.
     fn ask(
         &self,
         query: &SymbolQuery<'_>,
@@ -150,13 +151,13 @@ impl<'v> Scope<'v> {
         self
     }
 
-    /// The entries that may define a name with this GNU hash, if the name is indexed.
+    /// The entries that may define a name with this GNU hash. `None` if the name is not indexed.
     fn known(&self, hash: u32) -> Option<&[usize]> {
         self.known.get(&(hash & !1)).map(Vec::as_slice)
     }
 
     /// The index of a wide scope, once the lookups so far and `more` of them cost as much as the
-    /// index.
+    /// index. `None` before that, and for a scope with few objects.
     fn definers(&self, more: usize) -> Option<&Definers> {
         let objects = self.entries.len();
         if objects < WIDE {
@@ -186,7 +187,7 @@ impl<'v> Scope<'v> {
         let_through.find_map(|entry| entry.ask(query, route, None))
     }
 
-    /// The definition that `query` finds.
+    /// The definition that `query` finds in the scope; `None` if no object has one.
     pub fn lookup(&self, query: &SymbolQuery<'_>, route: Route) -> Option<Winner> {
         let first = route.first.and_then(|module| self.entry(module));
         if let Some(winner) = first.and_then(|entry| entry.ask(query, route, None)) {
@@ -277,7 +278,7 @@ impl<'v> Scope<'v> {
         let_through.filter_map(|entry| entry.ask(query, Route::default(), None))
     }
 
-    /// The object of a module.
+    /// The object of a module; `None` if the module is not in the scope.
     pub fn object(&self, module: ModuleId) -> Option<&'v Object> {
         self.entry(module).map(|entry| entry.object)
     }

@@ -32,7 +32,7 @@ pub struct RootBinding {
     pub left_out: Vec<(ModuleId, usize)>,
     /// The module during whose relocation the loader crashes or fails an assertion.
     pub abort: Option<(ModuleId, Abort)>,
-    /// All bindings, if requested.
+    /// All bindings; empty if they are not requested.
     pub bindings: Vec<Binding>,
     /// STB_GNU_UNIQUE definitions that lookups reached, if bindings are requested; empty for a
     /// plugin. These definitions also apply to plugins of this program.
@@ -49,9 +49,9 @@ pub const MOST_REPORTS: usize = 100_000;
 /// One problem that the loader reports while it relocates a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RelocationMessage {
-    /// No definition for a strong reference.
+    /// A strong reference has no definition.
     Undefined {
-        /// Index in the module's dynamic symbol table.
+        /// Index of the reference in the module's dynamic symbol table.
         symbol: SymbolIndex,
         /// Version index of the reference; 0 or 1 for none.
         version: u16,
@@ -62,20 +62,20 @@ pub enum RelocationMessage {
     },
     /// A copy relocation of a variable whose definition has another size.
     Size {
-        /// Index in the module's dynamic symbol table.
+        /// Index of the variable in the module's dynamic symbol table.
         symbol: SymbolIndex,
-        /// The module that defines it.
+        /// The module that defines the variable.
         provider: ModuleId,
         /// Sizes in bytes: the module's and the definition's.
         sizes: (u64, u64),
     },
     /// A program copies a protected variable, or determines the address of a protected function.
     Protected {
-        /// Index in the module's dynamic symbol table.
+        /// Index of the symbol in the program's dynamic symbol table.
         symbol: SymbolIndex,
-        /// The module that defines it.
+        /// The module that defines the symbol.
         provider: ModuleId,
-        /// True for a copy, false for an address.
+        /// True if the program copies a variable, false if it determines the address of a function.
         copy: bool,
         /// True if loading fails, because the provider forbids such accesses
         /// (`Object::indirect_access`). False if the loader prints a warning.
@@ -99,7 +99,7 @@ pub enum Abort {
 pub struct Binding {
     /// The module that has the reference.
     pub module: ModuleId,
-    /// Index in its dynamic symbol table.
+    /// Index of the referring symbol in the module's dynamic symbol table.
     pub symbol: SymbolIndex,
     /// The module whose definition the reference gets.
     pub provider: ModuleId,
@@ -114,7 +114,7 @@ pub type Unique = FastMap<Vec<u8>, lookup::Winner>;
 pub struct OwnBindings(Vec<Option<standalone::OpenReferences>>);
 
 impl OwnBindings {
-    /// Stores the references of `file`.
+    /// Stores the references that `file` leaves undefined in its own closure.
     pub fn insert(&mut self, file: FileId, own: standalone::OpenReferences) {
         if file.index() >= self.0.len() {
             self.0.resize_with((file.index() + 1).next_power_of_two(), || None);
@@ -122,7 +122,7 @@ impl OwnBindings {
         self.0[file.index()] = Some(own);
     }
 
-    /// The undefined references of `file`.
+    /// The undefined references of `file`; `None` if it was not bound in its own closure.
     pub fn get(&self, file: FileId) -> Option<&standalone::OpenReferences> {
         self.0.get(file.index())?.as_ref()
     }

@@ -36,13 +36,13 @@ pub fn allocator_version(object: Option<&Object>) -> &'static [u8] {
 
 /// One entry point during relocation.
 pub struct RelocationPass<'a, 'v> {
-    /// The link map.
+    /// The link map of the entry point.
     pub closure: &'a Closure,
-    /// Its scope, with tables for every object that lookups ask.
+    /// The scope of the link map, with tables for every object that lookups ask.
     pub scope: &'a Scope<'v>,
-    /// Interned strings of closures.
+    /// The texts of the names in closures.
     pub strings: &'a Strings,
-    /// glibc's release.
+    /// The release of glibc whose rules apply.
     pub release: GlibcVersion,
     /// Unique definitions that lookups have reached so far.
     pub unique: Unique,

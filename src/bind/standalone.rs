@@ -35,7 +35,7 @@ const NO_ASSERT: GlibcVersion = GlibcVersion::new(2, 41);
 /// Lookup rules that depend on the release of glibc.
 #[derive(Clone, Copy)]
 pub struct LookupRules {
-    /// glibc's release.
+    /// The release of glibc whose rules apply.
     pub release: GlibcVersion,
 }
 
@@ -67,7 +67,7 @@ pub fn bind(
 
 /// One object in a scope, and the rules of its lookups.
 pub struct ObjectLookup<'s, 'v> {
-    /// The scope.
+    /// The scope in which the references are looked up.
     pub scope: &'s Scope<'v>,
     /// The object whose references are looked up.
     pub object: &'v Object,

@@ -1,5 +1,6 @@
-//! The command `archive`: reads archives and the objects that link them, and answers one question
-//! about the link. `--why-extract` and `--archive-stats` also write lld's tables.
+//! The command `archive`: reads archives and the objects that are linked with them. Shows the
+//! members that the link needs, and the names that stay undefined. `--why-extract` and
+//! `--archive-stats` also write lld's tables.
 
 use super::exit::Exit;
 use super::link_line::{LeftOut, Typed};
@@ -569,7 +570,7 @@ fn linker(typed: LinkerOption) -> cover::Linker {
     }
 }
 
-/// The linker whose rules apply to an ordered link.
+/// The linker whose rules apply to an ordered link: `--linker`, or the default.
 fn linker_of(options: &ArchiveOptions) -> cover::Linker {
     options.linker.map_or_else(cover::Linker::default, linker)
 }

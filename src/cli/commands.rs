@@ -1,4 +1,5 @@
-//! Calls the function of the requested command.
+//! Calls the function of the requested command, after it has refused options without effect on that
+//! command.
 
 use super::exit::Exit;
 use super::{

@@ -78,7 +78,7 @@ fn say(text: &str) -> Result<()> {
     out::stdout(|w| writeln!(w, "{text}")).context("cannot write to stdout")
 }
 
-/// Shows a command, and runs it.
+/// Shows the command line with `words`, and runs it in this process.
 fn typed(shared: &SharedOptions, words: &[&Path]) -> Result<Exit> {
     let word = |word: &&Path| match show_path(word) {
         option if option.starts_with('-') => option,

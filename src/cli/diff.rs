@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 /// MiB.
 const MOST_REPORT: u64 = 4 << 30;
 
-/// One output of a comparison.
+/// One output format of `diff`.
 pub(super) struct DiffOutput {
     name: &'static str,
     render: fn(&Difference, &Rendering<'_>, &mut dyn Write) -> io::Result<()>,
@@ -38,8 +38,9 @@ impl NamedFormat for DiffOutput {
     }
 }
 
-/// `human` and `json` show the whole comparison, `table` and `markdown` the new findings and the
-/// counts. All other outputs show the new findings as a report of `check`.
+/// The output formats of `diff`. `human` and `json` show the whole comparison, `table` and
+/// `markdown` the new findings and the counts. All other outputs show the new findings as a report
+/// of `check`.
 pub(super) const DIFF_OUTPUTS: &[DiffOutput] = &[
     DiffOutput { name: "human", render: diff::human },
     DiffOutput { name: "json", render: |difference, _, out| diff::json(difference, out) },
@@ -89,7 +90,7 @@ impl SideSource {
         }
     }
 
-    /// The facts of all files; empty for a report.
+    /// The facts of all files of an audited directory; empty for a report.
     fn files(&self) -> impl Iterator<Item = &FileFacts> {
         let run = match &self.of {
             SideInput::Report(_) => None,
@@ -243,7 +244,7 @@ fn read(path: &Path) -> Result<Option<Report>> {
     Ok(Some(listing_files(report, path)))
 }
 
-/// Warns about a report without files.
+/// Returns the report, after a warning if it lists no files.
 fn listing_files(report: Report, path: &Path) -> Report {
     if report.files.is_empty() {
         message::warning(&format!("{}: lists no files", show_path(path)));

@@ -1,20 +1,20 @@
-//! The exit status.
+//! The exit status of a run, and how a report decides it.
 
 use crate::catalogue::Level;
 use crate::cli::FailOn;
 use crate::report::model::{Report, ReportFinding};
 use std::process::ExitCode;
 
-/// The result of a run.
+/// The result of a run, as an exit status from 0 to 3.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
-    /// No finding at or above `--fail-on`, and everything was read and decided.
+    /// Exit status 0: no finding at or above `--fail-on`, and everything was read and decided.
     Clean,
-    /// Findings at or above `--fail-on`.
+    /// Exit status 1: findings at or above `--fail-on`, or a negative answer.
     Findings,
-    /// An error in the command line or in a named file.
+    /// Exit status 2: an error in the command line or in a named file.
     Usage,
-    /// Something could not be read or decided.
+    /// Exit status 3: the run could not read or decide something.
     Incomplete,
 }
 
@@ -29,10 +29,10 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// `EX_SOFTWARE` of sysexits.h: an internal error.
+/// The exit status after an internal error, `EX_SOFTWARE` of sysexits.h.
 pub const INTERNAL: u8 = 70;
 
-/// The exit status for a report.
+/// The exit status of a command for which all findings of the report count.
 pub fn of(report: &Report, fail_on: FailOn) -> Exit {
     status(report, fail_on, |_| true)
 }

@@ -44,12 +44,12 @@ fn sentence(summary: &str) -> String {
     format!("{first}{}.", chars.as_str())
 }
 
-/// Writes all rules.
+/// Writes the table of all rules. `width` is the width of the terminal in columns.
 pub(super) fn all(width: Option<usize>) -> Result<Exit> {
     list(width, |_| true)
 }
 
-/// Writes the rules that are `shown`, one per line.
+/// Writes a table of the rules for which `shown` is true.
 fn list(width: Option<usize>, shown: impl Fn(&Rule) -> bool) -> Result<Exit> {
     let mut table = table(width);
     table.set_header(["rule", "group", "default", "what it reports"]);

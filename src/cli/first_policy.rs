@@ -10,7 +10,7 @@ use crate::text::{show, show_path};
 use anyhow::Result;
 use std::path::Path;
 
-/// Writes the policy to `file`.
+/// Audits the prefix `from`, or reads the report `from`, and writes the policy to `file`.
 pub(super) fn write(shared: &SharedOptions, from: &Path, file: &Path) -> Result<Exit> {
     // The policy is written after the audit, and the sandbox would refuse that.
     let shared = SharedOptions { sandbox: Sandbox::Off, ..shared.clone() };

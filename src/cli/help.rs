@@ -24,7 +24,7 @@ pub enum AnswerKind {
     Requested,
     /// The help of a command that was typed without its subcommand, for stderr.
     Reminder,
-    /// An error.
+    /// An error in the command line, for stderr.
     Error,
 }
 

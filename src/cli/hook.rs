@@ -64,7 +64,7 @@ fn print(system: &HookSystem, width: Option<usize>) -> Result<Exit> {
     Ok(Exit::Clean)
 }
 
-/// A file of an integration, and the state of its destination.
+/// A file of an integration, its destination, and what is there now.
 struct Placed {
     file: &'static HookFile,
     path: PathBuf,

@@ -21,7 +21,7 @@ const MOST: u64 = 16 << 20;
 /// is not replaced.
 const DEEPEST: usize = 8;
 
-/// Options without a value that affect the inputs after them.
+/// Options without a value whose position in the line matters, by clap id.
 const POSITIONS: &[(&str, Typed)] = &[
     ("start_lib", Typed::Position(PositionalOption::StartLib)),
     ("end_lib", Typed::Position(PositionalOption::EndLib)),
@@ -46,10 +46,10 @@ const SWITCHES: &[&str] =
 /// opposite.
 const ALLOWS_UNDEFINED: &str = "allow-shlib-undefined";
 
-/// A file or an option, as typed.
+/// A file or an option of `archive` whose position in the link line matters.
 #[derive(Clone, Debug)]
 pub enum Typed {
-    /// An operand.
+    /// An operand: an archive, an object, a shared object or a linker script.
     File(PathBuf),
     /// A file of `--order`.
     Order(PathBuf),
@@ -87,17 +87,18 @@ pub(super) fn typed(matches: &ArgMatches) -> Vec<Typed> {
     found.into_iter().map(|(_, typed)| typed).collect()
 }
 
-/// A command line whose response files are replaced.
+/// A command line with the words of response files, and without the linker options that `archive`
+/// ignores.
 #[derive(Default)]
 pub(super) struct ExpandedLine {
     pub(super) words: Vec<OsString>,
     /// The response files that were read.
     pub(super) files: Vec<PathBuf>,
-    /// The options of linkers that were left out.
+    /// The linker options that were removed from the line.
     pub(super) left_out: LeftOut,
 }
 
-/// Options of linkers that were left out, with their values.
+/// Linker options that were removed from the command line, with their values, by effect.
 #[derive(Clone, Debug, Default)]
 pub struct LeftOut {
     /// Options that change neither members nor undefined names.
@@ -273,7 +274,7 @@ fn of_output<'t>(text: &str, next: Option<&str>) -> Option<LinkerWord<'t>> {
 }
 
 impl LeftOut {
-    /// Adds an option with its value.
+    /// Adds an option to the list for its effect. `option` has the value too, as typed.
     fn add(&mut self, effect: Effect, option: String, (value, linker): (&str, LinkerOption)) {
         let path = Path::new(value);
         match effect {

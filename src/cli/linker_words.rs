@@ -4,7 +4,7 @@
 
 use super::LinkerOption;
 
-/// Options that name directories for libraries that shared objects need. GNU ld searches the
+/// The option that names directories for libraries that shared objects need. GNU ld searches the
 /// directories in the order of these variants.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum NeededSearch {
@@ -28,7 +28,7 @@ pub(super) enum Effect {
     Hides,
     /// Changes the sections that `--gc-sections` keeps.
     Keeps,
-    /// `-z`: depends on the value.
+    /// `-z`: [`Effect::with`] decides by the value.
     Keyword,
     /// `-R`: like `-rpath` if the value is a directory.
     Directory,
@@ -37,7 +37,7 @@ pub(super) enum Effect {
     Search(NeededSearch),
     /// `--sysroot`: no effect for `/`.
     Sysroot,
-    /// `--unresolved-symbols`: depends on the value.
+    /// `--unresolved-symbols`: [`Effect::with`] decides by the value.
     Unresolved,
     /// `--rsp-quoting`: no effect for `posix`.
     Quoting,
@@ -107,12 +107,12 @@ const VALUES_OF: &[(&str, LinkerOption)] = &[
 /// because `-lto-x` means `-l to-x`.
 const LTO: &[&str] = &["lto-", "lto=", "no-lto-", "opt-remarks-with-hotness", "thinlto-"];
 
-/// Options of `archive` that linkers also have, without a value.
+/// Options without a value that `archive` and linkers share.
 const OWN_FLAGS: &str = "allow-shlib-undefined as-needed Bdynamic Bstatic end-group end-lib \
     export-dynamic gc-sections no-as-needed no-whole-archive pie pop-state push-state shared \
     start-group start-lib whole-archive";
 
-/// Options of `archive` that linkers also have, with a value.
+/// Options with a value that `archive` and linkers share.
 const OWN_VALUES: &str = "defsym entry library library-path undefined why-extract wrap";
 
 /// Other options: the name, true if the value may be the next word, and the effect.
@@ -222,7 +222,7 @@ const SYSROOT: &str = "a sysroot changes where the linker finds files\nhelp: use
 /// A word of the command line that is a linker option.
 #[derive(Debug)]
 pub(super) struct LinkerWord<'t> {
-    /// The value in the same word.
+    /// The value in the same word; `None` if there is none.
     pub(super) attached: Option<&'t str>,
     /// True if the next word is the value.
     pub(super) takes_next: bool,
@@ -281,7 +281,8 @@ fn named(
 }
 
 impl Effect {
-    /// The effect of an option with this value.
+    /// The effect of an option with this value. The result is never `Keyword`, `Sysroot`,
+    /// `Unresolved` or `Quoting`.
     pub(super) fn with(self, value: &str) -> Self {
         match (self, value) {
             (Self::Keyword, "undefs" | "nodefs") => Self::Refused(REPORTED),

@@ -405,10 +405,11 @@ pub struct SharedOptions {
     /// Report findings of this rule or group as errors
     #[arg(short = 'D', long, global = true, value_name = "RULE|GROUP", help_heading = sections::FINDINGS)]
     pub deny: Vec<String>,
-    /// The values of `--allow`, `--warn` and `--deny` in one list, in the order typed.
+    /// The rules and groups of `--allow`, `--warn` and `--deny` with their levels, in the order
+    /// typed.
     #[arg(skip)]
     pub levels: Vec<(String, Level)>,
-    /// True if the command line names a command.
+    /// True if a command was typed; false if `check` is only the default.
     #[arg(skip)]
     pub has_command: bool,
     /// The lowest level of findings for which the exit status is 1
@@ -485,8 +486,8 @@ pub struct SharedOptions {
 }
 
 impl SharedOptions {
-    /// The files that the run writes: outputs, the baseline, and `more`, the output files of
-    /// options of one command, such as `--why-extract`.
+    /// The files that the run writes: those of `--output` and `--write-baseline`, and `more`, the
+    /// output files of command-specific options, such as `--why-extract`.
     fn written<'a>(&'a self, more: &'a [&'a Path]) -> impl Iterator<Item = &'a Path> {
         let outputs =
             self.output.iter().filter_map(|pair| Some(Path::new(pair.split_once('=')?.1)));

@@ -7,8 +7,8 @@ use crate::tree::{DiskTree, EntryType, Opened, Special, Tree};
 use std::io::{self, Read as _};
 use std::path::Path;
 
-/// Reads the whole file at `path`. Fails if it is larger than `most` bytes. The error is the
-/// reason, without the path.
+/// Reads the whole file at `path`. Fails if it is larger than `most` bytes, or not a regular file.
+/// The error is the reason, without the path.
 pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     let handle = match DiskTree::new().open(path) {
         Ok(Opened::File(handle)) => handle,
@@ -70,7 +70,8 @@ pub(super) fn read_before(path: &Path, key: &[u8], end: &[u8]) -> Result<Option<
 }
 
 /// Reads the pipe at `path` to its end. A shell makes such a pipe for `<(command)`. A pipe can be
-/// read only once. `None` for any other file. The error is the reason, without the path.
+/// read only once. Fails if the pipe has more than `most` bytes. `None` for any other file. The
+/// error is the reason, without the path.
 pub(super) fn pipe(path: &Path, most: u64) -> Option<Result<Vec<u8>, String>> {
     let Ok(Opened::Special(Special::Fifo)) = DiskTree::new().open(path) else { return None };
     Some(read_pipe(path, most))
@@ -114,7 +115,7 @@ pub(super) fn refused(typed: &str, why: &str) -> anyhow::Error {
     refused_with(typed, why, help)
 }
 
-/// Like [`refused`]. `help` is the next step if the file is a pipe or device.
+/// Like [`refused`], with another next step: `help`, for a pipe or device.
 pub(super) fn refused_with(typed: &str, why: &str, help: &str) -> anyhow::Error {
     let help = if why.ends_with(IRREGULAR) { format!("\nhelp: {help}") } else { String::new() };
     anyhow::anyhow!("{typed}: {why}{help}")

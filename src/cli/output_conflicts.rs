@@ -19,7 +19,7 @@ use crate::tree::{DirEntryKind, DiskTree, EntryType, Errno, Stat, Tree};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 
-/// The use of a file or directory in a run.
+/// The use of an input file or directory in a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     Audited,
@@ -36,12 +36,12 @@ struct OutputFile<'a> {
     /// are resolved.
     real: PathBuf,
     there: Option<(u64, u64)>,
-    /// The kind of input that this output may replace.
+    /// The kind of input that this output may replace; `None` if it may replace no input.
     renews: Option<Use>,
 }
 
-/// Refuses outputs that would overwrite inputs. `more` are the output files of options of one
-/// command.
+/// Refuses outputs that would overwrite inputs. `more` are output files of command-specific
+/// options, such as `--why-extract`.
 pub(super) fn check(
     plan: &Plan,
     tree: &dyn Tree,
@@ -78,7 +78,7 @@ pub(super) fn check(
 }
 
 /// Refuses outputs that would overwrite a file that the run has read, such as a library outside of
-/// the given paths. `more` are the output files of options of one command.
+/// the given paths. `more` are output files of command-specific options, as in [`check`].
 pub(super) fn after(audit: &Audit, shared: &SharedOptions, more: &[&Path]) -> Result<()> {
     let targets = targets(shared, &shared.written(more).collect::<Vec<_>>());
     for facts in audit.corpus.files.iter().filter(|_| !targets.is_empty()) {
@@ -91,7 +91,7 @@ pub(super) fn after(audit: &Audit, shared: &SharedOptions, more: &[&Path]) -> Re
 }
 
 /// Refuses outputs that would overwrite one of the input `files` in `tree`, such as linker scripts
-/// and the reports of `diff`. `more` are the output files of options of one command.
+/// and the reports of `diff`. `more` are output files of command-specific options, as in [`check`].
 pub(super) fn apart_from<'p>(
     tree: &dyn Tree,
     shared: &SharedOptions,

@@ -1,4 +1,4 @@
-//! Pages in Markdown, wrapped to the terminal.
+//! Wraps pages in Markdown to the width of the terminal.
 
 use crate::report::layout::{name, wrap};
 use std::fmt::Write as _;

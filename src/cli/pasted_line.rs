@@ -1,8 +1,8 @@
-//! Extracts the words of the linker from a response file that has the output of a compiler. `gcc
-//! -###` prints the linker program before these words, and lines about itself around them.
-//! `link_line` parses the words.
+//! Extracts the words of the linker from a response file that has the output of a compiler. For
+//! `gcc -###`, GCC prints the linker program before these words, and lines about itself around
+//! them. `link_line` parses the words.
 
-/// Programs that link, without their target and version.
+/// Names of programs that link, without the target before and the version after them.
 const LINKERS: &[&[u8]] =
     &[b"collect2", b"gold", b"ld", b"ld.bfd", b"ld.gold", b"ld.lld", b"ld.mold", b"lld", b"mold"];
 

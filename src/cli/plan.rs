@@ -24,11 +24,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Upper bounds in bytes for a list of paths, and for a path in it.
+/// Maximum size in bytes of a list of paths.
 const MOST_LISTED: u64 = 256 << 20;
+/// Maximum length in bytes of a path in a list.
 const LONGEST: usize = 1 << 20;
 
-/// The plan of an audit, and other data that it needs.
+/// The plan of an audit, the file system that it reads, and the settings of its outputs.
 pub(super) struct Prepared {
     pub(super) plan: Plan,
     pub(super) tree: Box<dyn Tree>,
@@ -37,8 +38,7 @@ pub(super) struct Prepared {
     merged: bool,
     pub(super) baselines: Baselines,
     pub(super) style: Style,
-    /// The settings for paths in outputs for other programs: the base directory of relative paths,
-    /// and the sysroot.
+    /// The translation of paths for outputs.
     pub(super) paths: Paths,
     pub(super) progress: bool,
 }
@@ -72,7 +72,7 @@ impl Prepared {
     }
 }
 
-/// The destinations of the outputs of a run.
+/// The requested outputs of a run: one for stdout, and others with their files.
 pub(super) struct Sinks<O: 'static> {
     pub(super) stdout: &'static O,
     pub(super) files: Vec<(&'static O, PathBuf)>,
@@ -101,7 +101,8 @@ fn loader_rules(option: LoaderOption) -> Option<LoaderRules> {
 }
 
 /// Like [`prepare`]. `places` are more directories to search for candidates, before the directories
-/// of `--lib-path`. `written` are the output files of options of one command.
+/// of `--lib-path`. `written` are output files of command-specific options, such as
+/// `--why-extract`.
 ///
 /// First, the files that options name are read. Then the process enters the sandbox and starts its
 /// threads. Audited files are read last.
@@ -249,7 +250,7 @@ fn searched<'p>(
     typed.map(place).collect()
 }
 
-/// The places of `--lib-path`.
+/// The files and directories of `--lib-path`, as paths in the audited system.
 fn typed_lib_paths(
     shared: &SharedOptions,
     place: &AuditedSystem<'_>,
@@ -294,7 +295,7 @@ pub(super) fn style(shared: &SharedOptions) -> Style {
     }
 }
 
-/// The audited file system.
+/// The audited file system, as [`System::new`] makes it from the options.
 struct System {
     tree: Box<dyn Tree>,
     /// True if the links of a merged `/usr` are assumed.
@@ -343,7 +344,8 @@ fn prefix(dir: &Path, place: &AuditedSystem<'_>, tree: &dyn Tree) -> Result<Path
     tree.real_path(&named).with_context(|| format!("--prefix {typed}"))
 }
 
-/// The path of the file or directory that `option` names. It must exist.
+/// The path in the audited system of a file or directory that `option` names. Fails if it does not
+/// exist there.
 fn of_option(
     option: &str,
     typed: &Path,
@@ -425,7 +427,7 @@ fn bytes(text: Option<&OsStr>) -> Vec<u8> {
     text.map_or(Vec::new(), |text| text.as_bytes().to_vec())
 }
 
-/// The processor for `--cpu`.
+/// The processor for a value of `--cpu`. Fails for an unknown name.
 fn cpu(name: &str) -> Result<Cpu> {
     Cpu::named(name).with_context(|| {
         let all = format!("--cpu takes {}", Cpu::names().join(", "));

@@ -17,7 +17,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The policy file that is read in the current directory.
+/// The name of the policy file that a run reads in the current directory.
 pub(super) const FOUND: &str = "linkaudit.toml";
 /// Maximum size of a policy in bytes.
 const MOST_BYTES: u64 = 16 << 20;
@@ -140,8 +140,8 @@ fn below_here(path: &Path) -> Option<PathBuf> {
     below(path).or_else(|| below(&real()?))
 }
 
-/// True if the policy in the current directory applies: it exists, and `--isolated` is not given. A
-/// directory or special file with its name is an error.
+/// True if the file [`FOUND`] in the current directory applies: it exists, and `--isolated` is not
+/// given. A directory or special file with this name is an error.
 fn found(shared: &SharedOptions) -> Result<bool> {
     if shared.isolated {
         return Ok(false);
@@ -154,7 +154,8 @@ fn found(shared: &SharedOptions) -> Result<bool> {
     }
 }
 
-/// Shows errors in policies on stderr. The result is the message that ends the run.
+/// Shows errors in policies on stderr. Returns the error that ends the run, with `after` at the end
+/// of its message.
 fn refuse(mistakes: &PolicyErrors, color: bool, after: &str) -> anyhow::Error {
     // If stderr is closed, the exit status still reports the errors.
     let _ = writeln!(io::stderr(), "{}", mistakes.render(color));
@@ -172,7 +173,8 @@ fn renamed_levels(shared: &SharedOptions) -> impl Iterator<Item = Renamed> {
     })
 }
 
-/// Settings of `-A`, `-W` and `-D`, in the order typed.
+/// The level settings of `-A`, `-W` and `-D`, in the order typed. Old ids of rules are replaced.
+/// Fails for an unknown rule or group.
 fn levels(shared: &SharedOptions) -> Result<Vec<LevelSetting>> {
     let origin = Origin { source: "command line".into(), line: 0 };
     let setting = |(name, level): &(String, _)| {

@@ -18,18 +18,18 @@ const USTAR: usize = 257;
 /// The next step in the error: a command that unpacks the file, or another action.
 #[derive(Clone, Copy)]
 enum Help {
-    /// A command, before the file's name.
+    /// A command that unpacks the file, without the file's name at its end.
     Unpack(&'static str),
-    /// A command before the file's name, and a word after it.
+    /// A command that unpacks the file: the words before and after the file's name.
     Before(&'static str, &'static str),
-    /// A command before the file's name, and the end of a pipe after it.
+    /// Two commands with a pipe between them. The file's name ends the first command.
     Pipe(&'static str, &'static str),
     /// Any other step.
     Do(&'static str),
     Nothing,
 }
 
-/// Kinds by first bytes; the first match applies.
+/// Kinds of files by their first bytes, with the next step; the first match applies.
 const MARKS: &[(&[u8], &str, Help)] = &[
     (b"\xed\xab\xee\xdb", "an RPM package", Help::Pipe("rpm2cpio", "cpio -idm -D DIR")),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive", Help::Unpack("7z x -oDIR")),
@@ -56,7 +56,7 @@ const MARKS: &[(&[u8], &str, Help)] = &[
     ),
 ];
 
-/// Compressed files, with the command that decompresses them.
+/// Kinds of compressed files: the first bytes, the method, and the command that decompresses.
 const COMPRESSED: &[(&[u8], &str, &str)] = &[
     (b"\x1f\x8b", "gzip", "gunzip -k"),
     (b"\xfd7zXZ\0", "xz", "unxz -k"),
@@ -64,7 +64,7 @@ const COMPRESSED: &[(&[u8], &str, &str)] = &[
     (b"BZh", "bzip2", "bunzip2 -k"),
 ];
 
-/// Zip archives, by the ends of their names.
+/// Kinds of zip archives, by the ends of their file names.
 const ZIPS: &[(&[u8], &str)] = &[
     (b".whl", "a wheel (zip archive)"),
     (b".jar", "a Java archive (zip archive)"),

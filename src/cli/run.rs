@@ -26,9 +26,9 @@ pub(super) struct AuditRun {
     pub(super) plan: Plan,
     pub(super) audit: Audit,
     pub(super) report: Report,
-    /// The new baseline, if one is written.
+    /// The new content for `--write-baseline`; `None` without this option.
     pub(super) rewrite: Option<Rewrite>,
-    /// The fixes, if the plan requests them.
+    /// The fixes, or the error that prevented them; `None` if the plan requests none.
     pub(super) proposal: Option<Result<Proposal, String>>,
 }
 
@@ -110,12 +110,12 @@ impl AuditRun {
         render(None)
     }
 
-    /// The input of views.
+    /// The audit, its plan and its report, as views read them.
     pub(super) fn subject(&self) -> Subject<'_> {
         Subject { audit: &self.audit, plan: &self.plan, report: &self.report }
     }
 
-    /// Keeps the facts for another run with the same files.
+    /// Ends the run, and keeps its facts for another run with the same files.
     pub(super) fn into_walked(self) -> WalkedRun {
         WalkedRun { ground: self.audit.into_ground(), took: Duration::ZERO }
     }

@@ -58,8 +58,8 @@ const REFUSED: &[libc::c_long] = &[
 /// The newest set of Landlock rights. An older kernel enforces the rights that it knows.
 const RIGHTS: ABI = ABI::V6;
 
-/// Enters the sandbox, unless `--sandbox off`. `more` are the output files of options of one
-/// command.
+/// Enters the sandbox, unless `--sandbox off` is given. `more` are output files of command-specific
+/// options, such as `--why-extract`.
 pub(super) fn enter(shared: &SharedOptions, more: &[&Path]) {
     if shared.sandbox == Sandbox::Off {
         return;

@@ -31,8 +31,8 @@ const BLOCK: usize = 256;
 
 const DIRS: usize = 8;
 
-/// How the libraries of `-l` are searched for: the directories of `-L`, the target, and true if
-/// only archives match. A library for another target is skipped; `None` accepts all targets.
+/// The rules of a search for the libraries of `-l`: the directories of `-L`, the target, and true
+/// if only archives match. A library for another target is skipped; `None` accepts all targets.
 pub(super) type LibrarySearch<'a> = (&'a [PathBuf], Option<Target>, bool);
 
 /// The link inputs that replace scripts, and the scripts that were read for them.
@@ -42,7 +42,7 @@ pub(super) struct ExpandedScripts {
     pub(super) scripts: Vec<PathBuf>,
     /// The lists of GROUP, as ranges of `files` that do not overlap.
     groups: Vec<Range<usize>>,
-    /// The commands about symbols, each with the index in `files` of the file after it.
+    /// The script commands about symbols, each with the index in `files` of the file after it.
     commands: Vec<(usize, ScriptCommand)>,
     /// True for the files of AS_NEEDED, by index in `files`. Missing values at the end are false.
     as_needed: Vec<bool>,
@@ -56,7 +56,7 @@ pub(super) struct ExpandedScripts {
 }
 
 impl ExpandedScripts {
-    /// All files that were read, or that the run will read.
+    /// All input files and scripts.
     pub(super) fn all(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().chain(&self.scripts).map(PathBuf::as_path)
     }
@@ -225,7 +225,8 @@ pub(super) fn named<'p>(
     out
 }
 
-/// The directories in which names in scripts are searched for, and the files that become inputs.
+/// The rules by which scripts are replaced: the directories in which their names are searched for,
+/// and the kinds of files that become inputs.
 #[derive(Clone, Copy)]
 struct ScriptSearch<'a> {
     tree: &'a dyn Tree,
@@ -248,7 +249,7 @@ enum SearchRules {
 }
 
 /// The directory of SEARCH_DIR; `None` for other parts of a script. A leading `=` means the
-/// sysroot, which is the root of the tree.
+/// sysroot, which is the top of the audited tree.
 fn search_dir(input: &ScriptInput) -> Option<PathBuf> {
     let ScriptInput::SearchDir(dir) = input else { return None };
     let dir = dir.strip_prefix(b"=").unwrap_or(dir);
@@ -272,7 +273,7 @@ fn open(tree: &dyn Tree, path: &Path) -> Result<Handle> {
     }
 }
 
-/// The class of a file, and its first bytes.
+/// The class of a file by its path and first bytes, and these bytes.
 fn class_of(handle: &Handle, path: &Path) -> Result<(Class, Vec<u8>)> {
     let len = usize::try_from(handle.stat().len).map_or(SNIFF_LEN, |len| len.min(SNIFF_LEN));
     let head = handle.read_new(len, 0).with_context(|| format!("cannot read {}", show_path(path)));
@@ -280,7 +281,7 @@ fn class_of(handle: &Handle, path: &Path) -> Result<(Class, Vec<u8>)> {
     Ok((Classes::LINKAGE.with(Class::Bitcode).class_of(path, &head), head))
 }
 
-/// The first `MOST` bytes of a file.
+/// The content of a file, up to [`MOST`] bytes.
 fn read(handle: &Handle, path: &Path) -> Result<Vec<u8>> {
     let len = usize::try_from(handle.stat().len.min(MOST)).unwrap_or(0);
     handle.read_new(len, 0).with_context(|| format!("cannot read {}", show_path(path)))
@@ -297,8 +298,8 @@ fn refuse(path: &Path, begin: &[u8]) -> anyhow::Error {
 
 /// A script that is being read.
 struct ScriptText {
-    /// The parts, each with the index of its file in [`ExpandedScripts::scripts`]. The parts of an
-    /// included script replace its INCLUDE.
+    /// The parts, each with the index of its script in [`ExpandedScripts::scripts`]. The parts of
+    /// an included script replace the INCLUDE that names it.
     parts: Vec<(usize, ScriptInput)>,
     /// The directories of SEARCH_DIR up to now.
     dirs: Vec<PathBuf>,
@@ -378,7 +379,7 @@ impl ScriptSearch<'_> {
     }
 
     /// Adds the parts of `script`, which is at `path`, to a text. The parts of an included script
-    /// replace its INCLUDE.
+    /// replace the INCLUDE that names it.
     fn add_text(
         self,
         path: &Path,

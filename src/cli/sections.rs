@@ -1,22 +1,22 @@
-//! The sections of options in the help, and the commands that hide some of them.
+//! The sections of options in the help, and the options that each command hides.
 
 use super::completions;
 use clap::{Arg, Command};
 
-/// Options that name the files to audit.
+/// Heading of the options that name the files to audit.
 pub(super) const INPUT: &str = "Files to audit";
-/// Options about the loader and the environment of programs.
+/// Heading of the options about the loader and the environment of programs.
 pub(super) const LOADER: &str = "Loader";
-/// Options that decide which findings are reported.
+/// Heading of the options that decide which findings are reported.
 pub(super) const FINDINGS: &str = "Findings";
-/// Options about baselines.
+/// Heading of the options about baselines.
 pub(super) const BASELINE: &str = "Baseline";
-/// Options about reports and messages.
+/// Heading of the options about reports and messages.
 pub(super) const OUTPUT: &str = "Output";
-/// Options about the process.
+/// Heading of the options about the process: threads, sandbox and timings.
 pub(super) const RUN: &str = "Run";
 
-/// Ids of options.
+/// The clap ids of options in [`HIDDEN`].
 const FACTS: &str = "facts";
 const RELATIVE_TO: &str = "relative_to";
 const LIB_PATH: &str = "lib_path";

@@ -7,8 +7,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// Maximum number of threads. In measurements, more threads did not make any run faster.
 pub(super) const MOST: usize = 64;
-/// Address space in bytes for one thread of the pool and one thread of the walk. The allocator
-/// reserves address space in large pieces.
+/// Address space, in bytes, that one thread of the pool and one thread of the walk need together.
+/// The allocator reserves address space in large pieces.
 const SPACE: u64 = 192 << 20;
 
 /// A running thread that waits to become a thread of the pool.
@@ -22,7 +22,8 @@ pub(super) fn start(wanted: usize) -> usize {
     let count = waiting.len().max(1);
     let pool = ThreadPoolBuilder::new().num_threads(count);
     let mut waiting = waiting.into_iter();
-    // The error that a pool exists is ignored: `diff` calls this again for each audited directory.
+    // `build_global` fails if the pool exists. This error is ignored, because `diff` starts the
+    // pool again for each audited directory.
     let _ = if waiting.len() == 0 {
         pool.use_current_thread().build_global()
     } else {

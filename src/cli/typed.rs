@@ -1,4 +1,4 @@
-//! The options of a run, for the commands that its output suggests.
+//! The options that commands in the output of a run repeat, so that they audit the same system.
 
 use super::{LoaderOption, SharedOptions};
 use crate::rules::typeable;

@@ -6,13 +6,14 @@ use super::parsed::Parsed;
 use super::value::{ArgumentWord, MaybeText, items, known};
 use crate::format::cmake::{Argument, ArgumentKind};
 
-/// Maximum nesting depth of references.
+/// Maximum nesting depth of references, as in `${${A}}`.
 const DEEPEST: usize = 16;
 /// Maximum length of an argument after references are replaced, in bytes.
 const MOST_TEXT: usize = 1 << 20;
 
 impl Eval<'_> {
-    /// The words of a list of arguments. Each parenthesis is a separate word.
+    /// The words of the arguments of a command, with references replaced. Each parenthesis is a
+    /// separate word.
     pub(super) fn words(&mut self, file: &Parsed, arguments: &[Argument]) -> Vec<ArgumentWord> {
         let mut out = Vec::with_capacity(arguments.len());
         for argument in arguments {
@@ -112,6 +113,7 @@ enum VariableKind {
 }
 
 /// The kind of the reference at the start of `text`, and the length of its opening, such as `${`.
+/// `None` for other text.
 fn reference(text: &[u8]) -> Option<(VariableKind, usize)> {
     let all = [
         (&b"${"[..], VariableKind::Variable),

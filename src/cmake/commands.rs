@@ -87,7 +87,7 @@ const KEYS: [&[u8]; 9] = [
 ];
 
 impl Eval<'_> {
-    /// Evaluates one command that is not a block.
+    /// Evaluates one command, except the commands of blocks such as `if`.
     pub(super) fn command(&mut self, file: &Arc<Parsed>, at: usize) -> Flow {
         let command = &file.commands[at];
         let words = self.words(file, &command.arguments);
@@ -201,7 +201,7 @@ impl Eval<'_> {
 
     /// Ends the evaluation of the file if the file was included before.
     fn include_guard(&mut self) -> Flow {
-        // No file can set a variable of this name.
+        // The name begins with a control character, so no file sets a variable of this name.
         let name = [b"\x01guard", bytes(&self.frame.path)].concat();
         if self.defined(&name) == Truth::True {
             return Flow::Return;
@@ -325,7 +325,7 @@ impl Eval<'_> {
         }
     }
 
-    /// The truth of a variable's value.
+    /// The truth of a variable's value, as `if` decides it.
     pub(super) fn truth_of(&self, name: &[u8]) -> Truth {
         let value = self.value_of(name);
         Truth::maybe(value.map(|value| super::value::constant(&value).unwrap_or(true)))

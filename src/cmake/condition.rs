@@ -15,9 +15,9 @@ use std::path::Path;
 const DEEPEST: usize = 32;
 
 impl Eval<'_> {
-    /// The truth of a condition.
+    /// The truth of the condition that the words of a command form.
     pub(super) fn condition(&mut self, words: &[ArgumentWord]) -> Truth {
-        // An unquoted unknown word may be several words.
+        // If an unquoted word is unknown, the condition may have any number of words.
         if words.iter().any(|word| word.value.is_none() && !word.quoted) {
             return Truth::Unknown;
         }
@@ -145,7 +145,7 @@ impl Eval<'_> {
                 PathEntry::Unknown => Truth::Unknown,
             },
             "IS_SYMLINK" if path.is_absolute() => Truth::maybe(self.host.is_link(path)),
-            // CMP0142 is the last policy of CMake 3.25.
+            // The last policy of CMake 3.25 is CMP0142.
             "POLICY" => {
                 let digits =
                     text.strip_prefix(b"CMP").and_then(|text| std::str::from_utf8(text).ok());
@@ -227,7 +227,7 @@ impl Eval<'_> {
         }
     }
 
-    /// `MATCHES`, which sets CMAKE_MATCH_0 and so on.
+    /// Evaluates `TEXT MATCHES PATTERN`, which sets CMAKE_MATCH_0 and so on.
     fn matches(&mut self, text: &[u8], pattern: &[u8]) -> Truth {
         let Some(found) = Regex::new(pattern).and_then(|pattern| pattern.find(text, 0).ok()) else {
             return Truth::Unknown;

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// One package to evaluate.
+/// A package to evaluate, with the request for it.
 pub struct Config<'a> {
     /// The name of the package.
     pub name: &'a [u8],
@@ -25,7 +25,7 @@ pub struct Config<'a> {
     /// False if another package requests this one. That package may have defined commands that this
     /// one calls.
     pub alone: bool,
-    /// The options of the request.
+    /// The options QUIET and REQUIRED of the request.
     pub manner: Manner,
     /// The limit of the work for this package.
     pub work: Work,
@@ -34,7 +34,7 @@ pub struct Config<'a> {
     /// The part of the path that names an architecture, such as `x86_64-linux-gnu`, if there is
     /// one.
     pub architecture: Option<&'a str>,
-    /// Size of a pointer, in bytes.
+    /// Size of a pointer on the target, in bytes.
     pub pointer: u8,
 }
 

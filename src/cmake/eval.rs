@@ -16,18 +16,18 @@ const DEEPEST: usize = 160;
 /// Maximum number of events kept for one package.
 const MOST_EVENTS: usize = 2_000;
 
-/// How a piece of code ends.
+/// The way in which a piece of code ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Flow {
     Next,
     Break,
     Continue,
     Return,
-    /// A fatal error, or the evaluation gives up.
+    /// The evaluation ends, after a fatal error or because it gives up.
     Stop,
 }
 
-/// The file or call that is evaluated.
+/// The file or call whose commands are evaluated.
 #[derive(Clone)]
 pub(super) struct Frame {
     pub(super) path: Arc<Path>,
@@ -60,7 +60,7 @@ impl Left {
     }
 }
 
-/// One evaluation.
+/// The evaluation of one package.
 pub(super) struct Eval<'h> {
     pub(super) host: &'h mut dyn CMakeHost,
     pub(super) state: EvalState,
@@ -71,7 +71,7 @@ pub(super) struct Eval<'h> {
     pub(super) components: Vec<Vec<u8>>,
     /// Paths that a condition with EXISTS did not find.
     pub(super) last_absent: Vec<PathBuf>,
-    /// The text of a fatal error.
+    /// The text of a fatal error that certainly occurs; `None` if there is none.
     pub(super) fatal: Option<Vec<u8>>,
     pub(super) gave_up: Option<GaveUp>,
     /// Required packages for which a find module searches. They are assumed to be found.

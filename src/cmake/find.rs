@@ -46,7 +46,7 @@ const KEYS: [&str; 30] = [
 /// option.
 const LISTS: [&str; 5] = ["NAMES", "CONFIGS", "HINTS", "PATHS", "PATH_SUFFIXES"];
 
-/// The parsed arguments of a request.
+/// The parsed arguments of `find_package` or `find_dependency`.
 struct Request {
     wanted: PackageRequest,
     quiet: bool,

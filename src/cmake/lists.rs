@@ -1,4 +1,4 @@
-//! The command `list`.
+//! Evaluates the command `list`.
 
 use super::budget::ITEM;
 use super::eval::Eval;

@@ -16,11 +16,11 @@ pub struct PackageScope {
 /// A name that a package looks up in enclosing scopes.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum ScopeLookup {
-    /// A variable.
+    /// The name of a variable.
     Variable(Arc<[u8]>),
-    /// A function or macro.
+    /// The name of a function or macro, in lower case.
     Command(String),
-    /// A target.
+    /// The name of a target.
     Target(Arc<[u8]>),
 }
 
@@ -31,7 +31,7 @@ pub enum ScopeAnswer {
     Absent,
     /// The value of a variable, `None` if it is not known.
     Variable(Option<Arc<[u8]>>),
-    /// A function or macro.
+    /// The function or macro with the name.
     Command(Function),
     /// A target: true if it exists, unknown if it may exist.
     Target(Truth),

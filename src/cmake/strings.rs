@@ -1,4 +1,4 @@
-//! The command `string`.
+//! Evaluates the command `string`.
 
 use super::budget::ITEM;
 use super::eval::Eval;

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// Properties whose values are files that consumers use.
 const FILES: [&[u8]; 3] = [b"IMPORTED_LOCATION", b"IMPORTED_IMPLIB", b"IMPORTED_OBJECTS"];
+/// Properties whose values are directories of headers.
 const INCLUDES: [&[u8]; 2] =
     [b"INTERFACE_INCLUDE_DIRECTORIES", b"INTERFACE_SYSTEM_INCLUDE_DIRECTORIES"];
 /// Properties that name targets to link. IMPORTED_LINK_DEPENDENT_LIBRARIES is not among them: CMake
@@ -24,11 +25,11 @@ const LINKS: [&[u8]; 2] = [b"INTERFACE_LINK_LIBRARIES", b"IMPORTED_LINK_INTERFAC
 /// The way in which a command changes a property.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum PropertyChange {
-    /// Replaces the value.
+    /// The command replaces the value.
     Set,
-    /// Adds an item to the list.
+    /// The command adds an item to the list.
     AppendItem,
-    /// Adds text to the end of the value.
+    /// The command adds text to the end of the value.
     AppendText,
 }
 

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// The end of a chain of definitions.
+/// Marks the end of a chain of definitions.
 const NONE: u32 = u32::MAX;
 
 /// The index of a definition or member, in 32 bits. Panics if it is 2^32 - 1 or more: [`NONE`]
@@ -18,11 +18,11 @@ fn number(place: usize) -> u32 {
     u32::try_from(place).ok().filter(|place| *place != NONE).expect("fewer than 2^32 of one kind")
 }
 
-/// One archive.
+/// An archive of the set, with its members.
 pub struct ArchiveEntry {
     /// The file, by its id in the corpus.
     pub file: FileId,
-    /// The path of the archive.
+    /// The path by which the archive was read.
     pub path: Arc<Path>,
     /// The members of the archive.
     pub members: Arc<Members>,
@@ -36,14 +36,14 @@ pub struct MemberDefinition {
     pub member: MemberId,
     /// The kind of the definition: strong, weak, common or unique.
     pub kind: SymbolKind,
-    /// True for a function.
+    /// True if the symbol is a function.
     pub function: bool,
     /// True for a strong definition that may lie in a COMDAT group without being its signature.
     pub beside_weak: bool,
     next: u32,
 }
 
-/// Archives and the names in them.
+/// Archives in their order, with all names that their members define or refer to.
 #[derive(Default)]
 pub struct ArchiveSet {
     entries: IdVec<ArchiveId, ArchiveEntry>,
@@ -132,7 +132,7 @@ impl ArchiveSet {
         self.names.find(name)
     }
 
-    /// The text of a name.
+    /// The text of a name, by its id.
     pub fn text(&self, name: NameId) -> &[u8] {
         self.names.text(name)
     }
@@ -163,7 +163,7 @@ impl ArchiveSet {
         self.entries.entries()
     }
 
-    /// The archive that was read from `file`.
+    /// The archive that was read from `file`; `None` if `file` was not read as an archive.
     pub fn archive(&self, file: FileId) -> Option<ArchiveId> {
         self.by_file.get(&file).copied()
     }
@@ -196,7 +196,7 @@ impl ArchiveSet {
         &entry.members.list[member.index() - entry.first as usize]
     }
 
-    /// A member's name.
+    /// The name of a member in its archive.
     pub fn member_name(&self, member: MemberId) -> &[u8] {
         self.entry(self.owners[member]).members.name(self.member(member))
     }

@@ -23,7 +23,7 @@ impl ShownReferrers {
     pub const ALL: Self = Self { names: usize::MAX, of_name: usize::MAX };
 }
 
-/// References that were checked. References of roots and options are always checked.
+/// References that were checked. References of roots and options always count as checked.
 pub enum CheckedReferences<'n> {
     /// All references.
     All,

@@ -21,7 +21,7 @@ type DefiningGroups<'f> = Vec<(ReferredBy, &'f [u8])>;
 pub struct GroupDefined<'q>(Vec<(&'q [u8], Vec<ReferredBy>)>);
 
 impl<'q> GroupDefined<'q> {
-    /// Finds these names among the objects of a link.
+    /// Finds the names for [`GroupDefined`] among the objects of a link.
     pub fn find(question: &CoverageQuestion<'q>, coverage: &Coverage) -> Self {
         let Some(link) = question.link else { return Self(Vec::new()) };
         let library = question.library;
@@ -72,12 +72,12 @@ impl<'q> GroupDefined<'q> {
         Self(found.collect())
     }
 
-    /// True if there are no such names.
+    /// True if the link has no names that only groups define.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The members that define the names.
+    /// The members that define the names of this set.
     pub fn members(&self) -> Vec<MemberId> {
         let definers = self.0.iter().flat_map(|(_, definers)| definers);
         let mut out: Vec<MemberId> = definers.filter_map(|by| by.member()).collect();

@@ -199,7 +199,8 @@ impl<'a> Marker<'a> {
             let undefined = root.symbols.iter().filter(|(_, kind)| *kind != SymbolKind::Strong);
             let undefined = undefined.map(|(name, _)| &**name);
             let is_exported = |name: &&[u8]| self.defined.get(name).map(|of| of.is_exported);
-            // The objects of an earlier link's output bind to hidden definitions too.
+            // A linked root that is not an input stands for its objects, which bind to hidden
+            // definitions too.
             out.extend(undefined.filter(|name| !root.input || is_exported(name) != Some(false)));
             let exports = root.input.then(|| question.exports(at, &[])).into_iter().flatten();
             out.extend(exports.map(|of| of.name).filter(|name| is_exported(name) == Some(true)));
@@ -207,8 +208,8 @@ impl<'a> Marker<'a> {
         out
     }
 
-    /// True if a program exports all its names. GNU ld exports none from a program that has no
-    /// dynamic sections.
+    /// True if a program exports all its names (`--export-dynamic`). GNU ld exports none from a
+    /// program that has no dynamic sections.
     fn exports_names_of_program(&self) -> bool {
         let question = self.question;
         let is_dynamic = question.output.kind == OutputKind::Pie

@@ -14,9 +14,9 @@ const MAIN: &[u8] = b"main";
 /// A reference without a definition in any archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LackingReference {
-    /// The name.
+    /// The name without a definition.
     pub name: NameId,
-    /// The member that refers to it.
+    /// The member that refers to the name.
     pub member: MemberId,
     /// The target of the member, else of its archive; `None` if both are unknown.
     pub target: Option<Target>,

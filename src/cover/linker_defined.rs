@@ -19,10 +19,10 @@ pub enum OutputKind {
     Executable,
 }
 
-/// The output of a link, and the linker.
+/// The properties of a link that decide which names its linker defines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LinkOutput {
-    /// The kind of file.
+    /// The kind of file that the link makes.
     pub kind: OutputKind,
     /// The linker; `None` if it may be any.
     pub linker: Option<Linker>,
@@ -33,20 +33,20 @@ pub struct LinkOutput {
 /// The condition under which a linker defines a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LinkerDefined<'n> {
-    /// Never.
+    /// The linker never defines the name.
     No,
-    /// In every link.
+    /// The linker defines the name in every link.
     Always,
-    /// If the output has a section of this name.
+    /// The linker defines the name if the output has a section with this name.
     WithSection(&'n [u8]),
-    /// If the output has thread-local data.
+    /// The linker defines the name if the output has thread-local data.
     WithTls,
 }
 
-/// The start of the thread-local data.
+/// The name of the start of a module's thread-local data.
 pub const TLS_MODULE_BASE: &[u8] = b"_TLS_MODULE_BASE_";
 
-/// The dynamic section. Only mold defines it in a static program at a fixed address.
+/// The name of the dynamic section. Only mold defines it in a static program at a fixed address.
 pub(super) const DYNAMIC: &[u8] = b"_DYNAMIC";
 
 /// Names that all linkers define for all machines and outputs (`ld/scripttempl/elf.sc`,

@@ -52,7 +52,7 @@ use std::sync::Arc;
 
 /// A definition in a shared object, under one of its names.
 struct Export<'a> {
-    /// NAME, or `NAME@VERSION`.
+    /// NAME, or `NAME@VERSION`. A default version may be listed under both.
     name: &'a [u8],
     /// True if references without a version bind to the definition.
     is_default: bool,
@@ -86,7 +86,7 @@ impl Export<'_> {
 /// A file whose undefined names need definitions: an object, a shared library or a program.
 #[derive(Clone, Debug)]
 pub struct ReferringFile {
-    /// The file.
+    /// The path of the file.
     pub path: Arc<Path>,
     /// True for a shared library or program, false for a relocatable object. In [`cover`],
     /// definitions of relocatable objects come first. Definitions of linked roots come after the
@@ -118,13 +118,13 @@ pub struct ReferringFile {
 
 /// A question: which members do these roots need?
 pub struct CoverageQuestion<'a> {
-    /// All archives.
+    /// The archives that the question can name, with their members.
     pub library: &'a ArchiveSet,
     /// The files whose undefined names need definitions.
     pub roots: &'a [ReferringFile],
     /// Names that need a definition even if no root refers to them.
     pub symbols: &'a [Box<[u8]>],
-    /// True if every member of `archives` is taken.
+    /// True if the link takes every member of `archives`.
     pub all_members: bool,
     /// The archives that are linked in any case, in order.
     pub archives: &'a [ArchiveId],
@@ -140,7 +140,7 @@ pub struct CoverageQuestion<'a> {
     pub output: LinkOutput,
     /// `--gc-sections`: sections that nothing refers to are dropped.
     pub gc_sections: bool,
-    /// The link, if its order matters.
+    /// The link with its inputs in order; `None` if the order does not matter.
     pub link: Option<&'a Link>,
 }
 
@@ -241,16 +241,16 @@ impl<'a> CoverageQuestion<'a> {
     }
 }
 
-/// The referrer of a symbol.
+/// The reason why a symbol needs a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ReferredBy {
-    /// An option or the question requests it by name.
+    /// An option or the question requests the symbol by name.
     Asked,
-    /// It is the symbol at which the program starts.
+    /// The program starts at the symbol.
     EntryPoint,
-    /// A root, as an index in [`CoverageQuestion::roots`].
+    /// A root refers to the symbol. The value is an index in [`CoverageQuestion::roots`].
     Root(usize),
-    /// A member that is needed itself.
+    /// A member that is needed itself refers to the symbol.
     Member(MemberId),
 }
 
@@ -264,12 +264,12 @@ impl ReferredBy {
     }
 }
 
-/// A member that is needed.
+/// A member that the link needs, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NeededMember {
-    /// The member.
+    /// The id of the member.
     pub member: MemberId,
-    /// The symbol for which it was taken; empty if all members of its archive are taken.
+    /// The symbol for which the member was taken; empty if all members of its archive are taken.
     pub symbol: Box<[u8]>,
     /// The first referrer of the symbol.
     pub by: ReferredBy,
@@ -278,12 +278,12 @@ pub struct NeededMember {
     pub holder: MemberId,
 }
 
-/// A symbol that stays undefined.
+/// A symbol that stays undefined, with its referrers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UndefinedName {
-    /// The symbol.
+    /// The name of the symbol.
     pub symbol: Box<[u8]>,
-    /// All its referrers: options, then roots, then members in their order.
+    /// All referrers of the symbol: options, then roots, then members in their order.
     pub by: Vec<ReferredBy>,
     /// Number of members in `by` whose relocations were not read. The linker may not report them.
     pub unread: usize,
@@ -292,7 +292,7 @@ pub struct UndefinedName {
 /// A symbol that several archives define, of which the answer chose one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tie {
-    /// The symbol.
+    /// The symbol that several archives define.
     pub symbol: Box<[u8]>,
     /// The archive whose definition was taken.
     pub taken: ArchiveId,
@@ -312,7 +312,7 @@ pub struct Coverage {
     pub undefined: Vec<UndefinedName>,
     /// The symbols that several archives define, sorted by symbol.
     pub ties: Vec<Tie>,
-    /// Needed members whose references are unknown.
+    /// Needed members whose references are unknown, sorted.
     pub opaque: Vec<MemberId>,
     /// Members for another class or machine that GNU ld tries to extract: GNU ld then refuses the
     /// link. The other linkers refuse such members even if no reference needs them.

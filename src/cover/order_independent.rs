@@ -26,7 +26,7 @@ use crate::order::Arrange as _;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
-/// Answers a question independently of link order.
+/// Finds the members that the roots of a question need, independently of link order.
 pub fn cover(question: &CoverageQuestion<'_>) -> Coverage {
     let mut run = Run::new(question);
     run.ask_roots();
@@ -61,7 +61,7 @@ struct Run<'q> {
     /// By name: true if one of the best definitions is known to be in a needed member. A name may
     /// have thousands of definitions, so these names are not followed.
     met: Vec<bool>,
-    /// By name: true if it was queued.
+    /// By name: true if the name was queued.
     asked: Vec<bool>,
     /// By name: true if an object restricts its visibility, so that no shared object satisfies it.
     hidden: Vec<bool>,
@@ -177,8 +177,8 @@ impl<'q> Run<'q> {
         let library = self.question.library;
         let mut best: Option<Tier> = None;
         self.best.clear();
-        // The start of a program comes from the compiler's start files. Another program's archive may
-        // define it too.
+        // The start of a program comes from the compiler's start files. Another program's archive
+        // may define it too.
         let is_start = Some(name) == self.start && !self.question.requests(ENTRY);
         for definition in library.definitions(name) {
             let tier = self.tiers[library.archive_of(definition.member).index()];
@@ -383,7 +383,7 @@ impl<'a> References<'a> {
 enum Place {
     Unknown,
     Defined,
-    /// The index of an undefined name.
+    /// The name is undefined; the value is its index in the result.
     Undefined(usize),
 }
 

@@ -127,9 +127,9 @@ pub fn counts_every_section(question: &CoverageQuestion<'_>) -> bool {
 
 /// The undefined names that [`Refining::refine`] checks.
 pub struct Refining<'a> {
-    /// The question.
+    /// The question whose coverage is refined.
     pub question: &'a CoverageQuestion<'a>,
-    /// The undefined names before any is removed.
+    /// The names that are undefined before references are checked.
     pub undefined: &'a FastSet<Box<[u8]>>,
 }
 
@@ -211,7 +211,7 @@ struct Live<'a> {
     question: &'a CoverageQuestion<'a>,
     facts: &'a ObjectFacts,
     owners: &'a FastMap<&'a [u8], ReferredBy>,
-    /// The undefined names before any is removed.
+    /// The names that are undefined before references are checked.
     undefined: &'a FastSet<Box<[u8]>>,
     /// The sections that `--gc-sections` keeps; `None` without that option.
     kept: Option<KeptSections<'a>>,

@@ -1,8 +1,11 @@
-//! The references of an unwind table (`.eh_frame`) with `--gc-sections`. An FDE belongs to
-//! a function. Compilers write the CIE with a personality routine first, then the FDEs that use it.
-//! An FDE with an LSDA uses the personality routine of the last CIE. The address of a function is
-//! aligned in its FDE. The address of a personality routine is not aligned in the CIEs that
-//! compilers write (`zPLR`, `zPR`).
+//! Classifies the references of an unwind table (`.eh_frame`) by the condition under which a linker
+//! with `--gc-sections` follows them. A frame description entry (FDE) belongs to a function.
+//! Compilers write a common entry (CIE) with its personality routine first, then the FDEs that use
+//! it. An FDE with an exception table (LSDA) uses the routine of the preceding CIE.
+//!
+//! The offset of a relocation tells the two kinds of addresses apart. It is aligned for the address
+//! of a function in an FDE. It is not aligned for the address of a personality routine in the CIEs
+//! that compilers write (`zPLR`, `zPR`).
 
 use super::Linker;
 use crate::format::archive::LinkFacts;
@@ -12,7 +15,7 @@ use object::elf;
 /// [`crate::format::archive::ObjectRelocation`].
 pub(super) type RelocationTarget = (Option<usize>, usize);
 
-/// The references of an unwind table.
+/// The references of an unwind table, by the condition under which the linker follows them.
 #[derive(Default)]
 pub(super) struct UnwindTable {
     /// References that the linker follows in every link.
@@ -22,7 +25,7 @@ pub(super) struct UnwindTable {
     /// References that the linker follows if it keeps a function, each with the section of the
     /// function.
     pub(super) of_functions: Vec<(usize, RelocationTarget)>,
-    /// The sections of all functions.
+    /// The sections of all functions that the table describes. Only filled for GNU ld and mold.
     pub(super) functions: Vec<usize>,
 }
 

@@ -1,5 +1,5 @@
-//! A GNU archive with an index, and a table of the names that are too long for a member's header
-//! (`ar(5)` of System V).
+//! Writes a GNU archive with an index, and with a table of the names that are too long for a
+//! member's header (`ar(5)` of System V).
 
 /// Makes an archive from members. Each member is its file name, its bytes and the names that it
 /// defines.

@@ -1,5 +1,5 @@
-//! A shared library for x86-64 with only the parts that a loader reads. It has one PT_LOAD, a
-//! dynamic section, symbols with a GNU hash table, and a jump slot for each undefined name. It
+//! Writes a shared library for x86-64 with only the parts that a loader reads. It has one PT_LOAD,
+//! a dynamic section, symbols with a GNU hash table, and a jump slot for each undefined name. It
 //! contains no code.
 
 use super::bytes::{Bytes, StringTable, small};
@@ -7,7 +7,7 @@ use crate::format::elf::hash::gnu;
 use std::collections::BTreeSet;
 
 const HEADERS: u64 = 64 + 3 * 56;
-/// R_X86_64_JUMP_SLOT
+/// The relocation type R_X86_64_JUMP_SLOT.
 const JUMP_SLOT: u64 = 7;
 
 /// Makes a library that defines the names in `defined` and has undefined references to the names in

@@ -1,9 +1,9 @@
-//! A relocatable object for x86-64 (System V ABI, AMD64 supplement). Its first function calls all
-//! names that the object refers to. Its other functions only return.
+//! Writes a relocatable object for x86-64 (System V ABI, AMD64 supplement). Its first function
+//! calls all names that the object refers to. Its other functions only return.
 
 use super::bytes::{Bytes, StringTable};
 
-/// R_X86_64_PLT32
+/// The relocation type R_X86_64_PLT32.
 const PLT32: u64 = 4;
 /// Sections in the order of their headers, with type, flags and entry size.
 const SECTIONS: [(&str, u32, u64, u64); 7] = [

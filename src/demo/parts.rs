@@ -3,7 +3,8 @@
 
 use super::{archive, object};
 
-/// An object file.
+/// An object file of the demonstration: the names that it defines, and the names to which it
+/// refers.
 pub(super) struct DemoObject {
     pub(super) name: &'static str,
     pub(super) defines: &'static [&'static str],

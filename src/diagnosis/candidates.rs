@@ -1,8 +1,8 @@
-//! Candidates for missing libraries: files with the name of a missing library that are audited, in
-//! `--lib-path` or in the prefix. A candidate is searched together with the libraries that it
-//! needs. If all of these were found, the missing library explains only symbols that the candidate
-//! or one of these libraries defines. [`super::reference_state`] is the caller. This module opens
-//! no file: it returns missing facts as needs.
+//! Candidates for missing libraries: files with the name of a missing library. They are audited, in
+//! a `--lib-path` directory, or elsewhere in the prefix. A candidate is searched together with the
+//! libraries that it needs. If all of these were found, the missing library explains only symbols
+//! that the candidate or one of these libraries defines. [`super::reference_state`] is the caller.
+//! This module opens no file: it returns missing facts as needs.
 
 use super::{DiagnosisInput, MissingNeed};
 use crate::facts::{Corpus, FileFacts, Need};
@@ -21,9 +21,9 @@ pub struct LibraryCandidates {
     by_name: FastMap<Box<[u8]>, Vec<Candidate>>,
 }
 
-/// One candidate.
+/// A candidate for a missing library, with the libraries that it loads.
 struct Candidate {
-    /// The target of the file.
+    /// The machine and ABI for which the file is built.
     target: Target,
     /// The file of the candidate, then the libraries that it loads.
     files: Vec<FileId>,

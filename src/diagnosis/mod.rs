@@ -31,20 +31,20 @@ use std::collections::BTreeSet;
 /// The first occurrence of a defect: an entry point, and a module in its closure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// The first entry point.
+    /// The first entry point with the defect.
     pub root: RootId,
-    /// The module in its closure.
+    /// A module in the closure of the entry point: the one with the defect, or its requester.
     pub module: ModuleId,
 }
 
-/// A library that was not found.
+/// A library that an object needs and that was not found.
 #[derive(Debug)]
 pub struct MissingLibrary {
-    /// The object that needs it.
+    /// The object that needs the library.
     pub file: FileId,
     /// The needed name, with tokens expanded.
     pub name: Vec<u8>,
-    /// The need under the first entry point.
+    /// The need under the first entry point of `roots`.
     pub edge: Edge,
     /// All entry points with this defect; the first one belongs to `edge`.
     pub roots: Vec<RootId>,
@@ -55,9 +55,9 @@ pub struct MissingLibrary {
 /// A strong reference without a definition.
 #[derive(Debug)]
 pub struct UndefinedSymbol {
-    /// The object that has the reference.
+    /// The object that refers to the symbol.
     pub file: FileId,
-    /// The symbol.
+    /// The name of the undefined symbol.
     pub symbol: Vec<u8>,
     /// The version of the reference; `None` if it has none.
     pub version: Option<Vec<u8>>,
@@ -66,7 +66,7 @@ pub struct UndefinedSymbol {
     pub library: Option<Vec<u8>>,
     /// True if loading fails, false if only the first call fails.
     pub at_load: bool,
-    /// Its first occurrence.
+    /// The first occurrence of the undefined reference.
     pub site: Site,
     /// All entry points with this defect; the first one belongs to `site`.
     pub roots: Vec<RootId>,
@@ -75,13 +75,13 @@ pub struct UndefinedSymbol {
 /// A needed version that the loaded library does not define.
 #[derive(Debug)]
 pub struct MissingVersion {
-    /// The object that needs it.
+    /// The object that needs the version.
     pub file: FileId,
-    /// The object that should define it.
+    /// The library that should define the version.
     pub provider: FileId,
-    /// The version.
+    /// The name of the version, such as `GLIBC_2.34`.
     pub version: Vec<u8>,
-    /// Its first occurrence.
+    /// The first occurrence of the need for this version.
     pub site: Site,
     /// All entry points with this defect; the first one belongs to `site`.
     pub roots: Vec<RootId>,
@@ -92,7 +92,7 @@ pub struct MissingVersion {
 pub struct Stopped {
     /// The defective file, or the requester if no file was opened.
     pub file: FileId,
-    /// The path or name in the loader's message.
+    /// The path or name that the loader's message is about.
     pub object: Vec<u8>,
     /// True if `file` was opened, false if it is the requester.
     pub opened: bool,
@@ -136,7 +136,7 @@ pub struct InferredHost {
     pub program: FileId,
     /// The plugins, in the order of their paths.
     pub plugins: Vec<FileId>,
-    /// Number of undefined references that it is assumed to define.
+    /// Number of undefined references that the program is assumed to define.
     pub references: usize,
 }
 
@@ -144,7 +144,7 @@ pub struct InferredHost {
 /// the system provides.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Assumed {
-    /// The entry's name, or the soname.
+    /// The name of the `[[host]]` entry, or the soname of the library.
     pub host: String,
     /// Number of references. A missing library that the host loads counts as one.
     pub references: usize,
@@ -155,9 +155,9 @@ pub struct Assumed {
 /// The input of [`diagnosis()`].
 #[derive(Clone, Copy)]
 pub struct DiagnosisInput<'a> {
-    /// The facts.
+    /// The facts of all files.
     pub view: View<'a>,
-    /// The texts of the names in closures.
+    /// The texts of the names in closures, by their ids.
     pub strings: &'a Strings,
     /// The loaders, for their default directories.
     pub loaders: &'a Loaders,
@@ -165,7 +165,7 @@ pub struct DiagnosisInput<'a> {
     pub closures: &'a crate::resolve::entry_points::Closures,
     /// Bindings of all entry points, in the order of `closures`.
     pub bindings: &'a [RootBinding],
-    /// The prefixes of the files.
+    /// The prefixes of the audited files.
     pub prefixes: &'a Prefixes,
     /// `[[host]]` entries of the policy.
     pub hosts: &'a [HostEntry],
@@ -174,7 +174,7 @@ pub struct DiagnosisInput<'a> {
 /// A library that an object needs and the search does not find.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MissingNeed {
-    /// The object.
+    /// The object that needs the library.
     pub file: FileId,
     /// The needed name, with tokens expanded.
     pub name: Vec<u8>,
@@ -245,7 +245,7 @@ pub struct Explanations<'a> {
 pub struct HostLibraries(FastMap<(FileId, StrId), usize>);
 
 impl HostLibraries {
-    /// Checks the missing libraries of all entry points.
+    /// Finds these libraries among the missing libraries of all entry points.
     pub fn find(source: DiagnosisInput<'_>) -> Self {
         let mut out = FastMap::default();
         if source.hosts.iter().all(|host| host.loads.is_empty()) {
@@ -289,9 +289,9 @@ pub struct FirstLoader(Vec<Option<FirstLoad>>);
 /// A file under the first entry point that loads it.
 #[derive(Clone, Copy)]
 pub struct FirstLoad {
-    /// The entry point.
+    /// The first entry point that loads the file.
     pub root: RootId,
-    /// The first module of the file.
+    /// The first module of the file in the closure of the entry point.
     pub module: ModuleId,
     /// True if the closure of the entry point has another module with the same file.
     pub is_twice: bool,
@@ -316,12 +316,13 @@ impl FirstLoader {
         Self(out)
     }
 
-    /// The first entry point that loads `file`.
+    /// The first entry point that loads `file`; `None` if no entry point loads it.
     pub fn of(&self, file: FileId) -> Option<RootId> {
         self.loaded(file).map(|loaded| loaded.root)
     }
 
-    /// The first entry point that loads `file`, and the file's module there.
+    /// The first entry point that loads `file`, and the file's module there. `None` if no entry
+    /// point loads it.
     pub fn loaded(&self, file: FileId) -> Option<FirstLoad> {
         self.0.get(file.index()).copied().flatten()
     }

@@ -39,7 +39,8 @@ const MOST: usize = 10_000;
 /// file that uses it has one piece.
 const MOST_PIECES: usize = 50_000;
 
-/// Compares two reports. Files of `against` may use libraries of the old report.
+/// Compares two reports. The reports of `against` have other files, which may use libraries of the
+/// old report.
 pub fn compare(
     old: &Side<'_>,
     new: &Side<'_>,
@@ -95,7 +96,7 @@ struct Comparison<'a, 's> {
     judge: &'a PolicyDecisions<'a>,
     /// The files that use symbols that are gone or changed.
     users: Users<'a>,
-    /// Sonames and file names in the new report.
+    /// All sonames and file names of the new report.
     names: FastSet<&'a [u8]>,
     /// For each library name, the files of the new report and of `against` that need it.
     needers: FastMap<&'a [u8], Vec<&'a File>>,
@@ -157,7 +158,8 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    /// True if a file needs the library by its old soname, and the new library has another soname.
+    /// True if the new library is not found by the soname of the old one. If the old library has no
+    /// soname, or both are in wheels, a file must also need the old name.
     fn is_renamed(&self, old: &File, new: &File) -> bool {
         let differs = is_library(old) && soname(old) != soname(new);
         // If a link has the old soname, loaders still find the library.
@@ -482,8 +484,8 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    /// The symbols that no waiver accepts. A waiver with the key `symbol` accepts symbols of a
-    /// finding, and all other symbols stay in the finding. If waivers accept all symbols, they
+    /// The symbols that no waiver accepts. A waiver with the key `symbol` accepts single symbols of
+    /// a finding, and all other symbols stay in the finding. If waivers accept all symbols, they
     /// accept the finding.
     fn not_waived<'c>(
         &mut self,

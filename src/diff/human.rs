@@ -14,7 +14,7 @@ const NOTHING: &str = "nothing became worse";
 /// Maximum number of fixed findings, and of added files, that are listed without `-v`.
 const MOST: usize = 10;
 
-/// Writes the comparison.
+/// Writes the new findings for people, as a report, and then the rest of the comparison.
 pub fn render(difference: &Difference, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
     let Difference { names: [old, new], worse, .. } = difference;
     let style = how.style;

@@ -6,7 +6,7 @@ use crate::text::json;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// The name of the schema.
+/// The name of the schema of this output.
 pub const SCHEMA: &str = "linkaudit.diff/1";
 
 #[derive(Serialize)]
@@ -26,7 +26,7 @@ struct Document<'a> {
     undecided: &'a [String],
 }
 
-/// Writes the comparison.
+/// Writes the comparison as one JSON document.
 pub fn render(difference: &Difference, out: &mut dyn Write) -> io::Result<()> {
     let Difference { names: [old, new], worse, .. } = difference;
     json(

@@ -38,15 +38,15 @@ pub use sides::{PolicyDecisions, Side, SideSymbols};
 use crate::report::Report;
 use crate::report::model::ReportFinding;
 
-/// The result of a comparison.
+/// The result of a comparison of two reports.
 pub struct Difference {
-    /// The old and the new report, as typed.
+    /// The old and the new report or prefix, as typed.
     pub names: [String; 2],
     /// The new findings, as a report.
     pub worse: Report,
     /// Findings that only the old report has.
     pub fixed: Vec<ReportFinding>,
-    /// Paths of new files without an old version.
+    /// Paths of new files without an old version, below their prefix.
     pub added: Vec<String>,
     /// Number of findings that both reports have.
     pub unchanged: usize,

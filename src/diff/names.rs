@@ -23,7 +23,7 @@ pub(super) struct LostName<'a> {
 }
 
 impl LostName<'_> {
-    /// True for a symbolic or hard link.
+    /// True if the name is a symbolic or hard link to the old file.
     pub(super) fn is_further(&self) -> bool {
         self.path != &*self.old.path
     }
@@ -42,7 +42,7 @@ impl LostName<'_> {
         (before.is_some() || self.is_further()) && is_needed(self.name(), self.new)
     }
 
-    /// True for a link that linkers use (`libfoo.so`), and for a name of a program.
+    /// True for a link that linkers use (`libfoo.so`), and for each name of a program.
     fn is_for_people(&self) -> bool {
         self.is_further() && self.name().ends_with(b".so") || !is_library(self.old)
     }
@@ -128,9 +128,9 @@ pub(super) fn lost_links<'s, 'a>(
 
 /// The paths in one report, relative to the prefix and without store hashes.
 pub(super) struct Paths<'s, 'a> {
-    /// Paths of files and of links to files.
+    /// By path: the files, also by the paths of links to them.
     files: FastMap<Vec<u8>, &'a File>,
-    /// Links to directories, with their targets.
+    /// By path of the link: the target of each link to a directory.
     links: FastMap<&'s [u8], &'s [u8]>,
 }
 

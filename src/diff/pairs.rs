@@ -13,8 +13,8 @@
 //!
 //! A file has no counterpart if the other side could not read the path of its counterpart.
 //!
-//! By a link (2.), one new file may be the counterpart of several old ones. If links became files of
-//! their own, one old file has several counterparts.
+//! By a link (2.), one new file may be the counterpart of several old ones. If links became files
+//! of their own, one old file has several counterparts.
 
 use super::numbers::without_numbers;
 use super::sides::{Side, all_names, below, below_prefix, is_library, name, soname, stem};
@@ -71,7 +71,8 @@ pub(super) fn pairs<'a>(old: &'a Side<'_>, new: &'a Side<'_>) -> FilePairs<'a> {
     }
     by_links(&mut left, (new, &mut right), &mut both);
     by_old_names(&mut left, (old, &mut right), &mut both);
-    // The rest may be similar to a file that is not its counterpart.
+    // Otherwise, a file whose counterpart was not read may be paired with a file that is only
+    // similar.
     set_apart(&mut left, |file| new.lacks_release(file), &mut unread);
     set_apart(&mut right, |file| old.lacks_release(file), &mut unread);
     let similar: [&PairingKey<'_>; 4] = [

@@ -23,7 +23,7 @@ pub(super) fn lost(old: &File, new: &File) -> BTreeSet<Vec<u8>> {
 pub(super) struct Swapped {
     /// The entry that is searched first now.
     pub(super) first: Vec<u8>,
-    /// The entry that was searched before it.
+    /// The entry that the loader searched before `first` in the old file.
     pub(super) then: Vec<u8>,
     /// A needed library that is found at another path now.
     pub(super) library: Vec<u8>,
@@ -101,7 +101,7 @@ fn raw_entries(file: &File) -> impl Iterator<Item = &[u8]> {
     list.into_iter().flat_map(|list| list.split(|byte| *byte == b':'))
 }
 
-/// A path or an entry relative to the prefix, without store hashes and numbers.
+/// A path or an entry relative to the prefix, without store hashes and version numbers.
 fn plain(file: &File, entry: &[u8]) -> Vec<u8> {
     let path = Path::new(OsStr::from_bytes(entry));
     let below = file.prefix.as_deref().and_then(|prefix| path.strip_prefix(prefix).ok());

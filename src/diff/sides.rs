@@ -17,11 +17,11 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// The levels and waivers of a policy.
+/// The decisions of a policy about rules and findings.
 pub struct PolicyDecisions<'a> {
-    /// The level of a rule.
+    /// Returns the level of a rule.
     pub level: &'a (dyn Fn(&Rule) -> Level + Sync),
-    /// True for a finding that a waiver accepts.
+    /// Returns true for a finding that a waiver accepts.
     pub waived: &'a (dyn Fn(&Finding) -> bool + Sync),
 }
 
@@ -29,9 +29,9 @@ pub struct PolicyDecisions<'a> {
 /// together can be larger than the rest of the report. For an audit of this run, they are therefore
 /// computed one file at a time.
 pub enum SideSymbols<'a> {
-    /// Computed from the facts of an audit.
+    /// Computed from the facts of an audit of this run.
     Audit(AuditFacts<'a>),
-    /// Read from a report.
+    /// Read from a report of another run.
     Report(&'a Report),
 }
 
@@ -69,14 +69,14 @@ impl SideSymbols<'_> {
     }
 }
 
-/// One side of a comparison.
+/// One side of a comparison: a report, or an audit of this run.
 pub struct Side<'a> {
     /// The path of the report or prefix, as typed.
     pub name: &'a str,
-    /// Its report, with files.
+    /// The report, with its files.
     pub report: &'a Report,
     symbols: SideSymbols<'a>,
-    /// The indices of the files in the report.
+    /// The index of each file in the report, by path.
     indices: FastMap<&'a Path, usize>,
     /// The first file of the prefix with each soname. For files without a soname, the file name is
     /// the key.
@@ -170,7 +170,7 @@ impl<'a> Side<'a> {
         own.filter(|file| file.kind.is_none() && !is_by_build_id(file, &file.path))
     }
 
-    /// All sonames and file names.
+    /// All sonames and file names of this side.
     pub(super) fn names(&self) -> FastSet<&'a [u8]> {
         let sonames = self.own().filter_map(|file| file.soname.as_deref());
         sonames.chain(self.own().flat_map(file_names)).collect()
@@ -181,7 +181,7 @@ impl<'a> Side<'a> {
         &self.links
     }
 
-    /// All names that files need.
+    /// All names that files of this side need.
     pub(super) fn needed_names(&self) -> FastSet<&'a [u8]> {
         self.own().flat_map(|file| file.needed.iter().map(|need| &*need.name)).collect()
     }
@@ -243,7 +243,7 @@ fn links(report: &Report) -> Vec<PrefixLink<'_>> {
     links.collect()
 }
 
-/// The file name of a file.
+/// The name of a file without its directories.
 pub(super) fn name(file: &File) -> &[u8] {
     last_part(file.path.as_os_str().as_bytes())
 }
@@ -254,9 +254,9 @@ pub(super) fn all_names(file: &File) -> impl Iterator<Item = &Path> {
     std::iter::once(&*file.path).chain(others)
 }
 
-/// True for a path that debuggers look up by build id: `usr/lib/debug/.build-id/9c/ecdd51.debug`, or
-/// a link such as `usr/lib/.build-id/9c/ecdd51`. The build id differs in each build. The path also
-/// identifies debug files of static programs, which have no PT_DYNAMIC. Directories above the
+/// True for a path that debuggers look up by build id: `usr/lib/debug/.build-id/9c/ecdd51.debug`,
+/// or a link such as `usr/lib/.build-id/9c/ecdd51`. The build id differs in each build. The path
+/// also identifies debug files of static programs, which have no PT_DYNAMIC. Directories above the
 /// prefix are ignored.
 pub(super) fn is_by_build_id(file: &File, path: &Path) -> bool {
     in_prefix(file, path).components().any(|part| part.as_os_str() == ".build-id")

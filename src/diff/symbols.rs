@@ -16,7 +16,7 @@ pub(super) struct Change {
     kind: ChangeKind,
 }
 
-/// The kind of a change.
+/// The kind of a difference between two exports.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ChangeKind {
     /// The symbol is gone.
@@ -213,8 +213,9 @@ fn data(old: &Export<'_>, new: &Export<'_>) -> Option<String> {
 
 const NOT_DEFAULT: &str = "default version before, not now";
 
-/// The change if the old version was the default and no new version is. If `knows_first` is false,
-/// the old report does not say which version is the first of its library.
+/// The change of a symbol whose old version was the default and whose new versions are not. `None`
+/// for other symbols. If `knows_first` is false, the old report does not say which version is the
+/// first of its library.
 fn hidden(old: &Export<'_>, new: &[&Export<'_>], knows_first: bool) -> Option<ChangeKind> {
     let was_default = !old.hidden && !old.first && (knows_first || old.version.is_none());
     if !old.hidden && new.iter().all(|export| export.hidden) {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// A comparison that could not be made.
 pub(super) struct UndecidedComparison {
-    /// The report as typed, or a file.
+    /// The subject of the comparison: a report as typed, or a file.
     subject: PathBuf,
     why: String,
 }
@@ -84,7 +84,7 @@ pub(super) fn questions(
             out.push(UndecidedComparison::new(side.name, "some files were not read or decided"));
         }
     }
-    // OLD and NEW may have the same name.
+    // Both sides may have the same name, and then the same line.
     let mut seen = BTreeSet::new();
     out.retain(|one| seen.insert((one.subject.clone(), one.why.clone())));
     out

@@ -48,7 +48,7 @@ impl<'a> UnreadPaths<'a> {
         out
     }
 
-    /// True if everything was read.
+    /// True if the side read all files completely.
     pub(super) fn is_empty(&self) -> bool {
         self.by_path.is_empty()
     }

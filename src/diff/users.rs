@@ -90,10 +90,10 @@ impl<'a> Users<'a> {
 
 /// A reference of a file to a symbol.
 struct SymbolReference {
-    /// The index of the file in the environment.
+    /// The index of the referring file in the environment.
     file: usize,
     version: Option<Vec<u8>>,
-    /// The library that must define the version.
+    /// The library that must define the version; `None` for a reference without a version.
     library: Option<Vec<u8>>,
 }
 

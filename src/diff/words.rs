@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The parts of a message about symbols.
+/// The parts of a message about symbols, in words.
 pub(super) struct SymbolPhrases {
     pub(super) one: &'static str,
     pub(super) many: &'static str,
@@ -49,7 +49,7 @@ pub(super) fn message_of(lost: &LostName<'_>) -> String {
     }
 }
 
-/// A directory of the prefix in words.
+/// A directory of the prefix in words; `below` is its path below the prefix.
 pub(super) fn directory(below: &[u8]) -> String {
     if below.is_empty() {
         "the prefix".to_owned()

@@ -13,7 +13,8 @@ const HEAD: &str = "\
 # check that it is the right one.
 ";
 
-/// Directories of programs. `install(PROGRAMS)` makes their files executable.
+/// First directories of destinations that hold programs. Files there are installed with
+/// `install(PROGRAMS)`, which makes them executable.
 const OF_PROGRAMS: [&str; 3] = ["bin", "sbin", "libexec"];
 
 /// A file and the name under which it is installed.

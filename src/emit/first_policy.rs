@@ -15,12 +15,14 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Maximum number of files that an entry names. More files become a glob.
+/// If a cause has at most this number of files, each file gets its own entry. More files share one
+/// entry, with a glob.
 const MOST_FILES: usize = 4;
 /// Maximum number of symbols or targets that an entry names.
 const MOST_NAMES: usize = 50;
 
-/// The policy, which extends `extends`. `day` is the date in its first comment and in the reasons.
+/// Makes the text of the first policy, which extends the policies `extends`. `day` is the date in
+/// its first comment and in the reasons. Findings with a name that TOML cannot hold get no entry.
 pub fn first_policy(report: &Report, extends: &[String], day: &str) -> Emitted {
     let mut out = Emitted::default();
     let mut text = format!(
@@ -114,7 +116,8 @@ fn alternatives<'f>(
     })
 }
 
-/// The value that all findings have in common; `None` if they differ or have none.
+/// The value that `key` returns for all findings; `None` if the values differ, or if a finding has
+/// none.
 fn common<'f>(
     findings: &[&'f ReportFinding],
     key: impl Fn(&'f ReportFinding) -> Option<&'f [u8]>,

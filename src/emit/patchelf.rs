@@ -200,7 +200,7 @@ fn edit(patch: &ElfPatch, out: &mut Vec<u8>) {
 /// The prefix of all files. If they have several prefixes, the deepest directory that contains all
 /// prefixes. `None` without files.
 fn common(files: &[(PathBuf, &ElfPatch)]) -> Option<PathBuf> {
-    // A stage may have a file outside of the prefix of its installed path.
+    // The path of a file in its stage may be outside of the prefix of its installed path.
     let mut directories = files.iter().map(|(file, patch)| {
         if file.starts_with(&patch.prefix) { &*patch.prefix } else { Path::new("/") }
     });

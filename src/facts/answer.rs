@@ -198,7 +198,7 @@ fn directory(tree: &dyn Tree, path: &[u8]) -> Directory {
     }
 }
 
-/// Opens a file that was read before.
+/// Opens a file that was read before. `None` if its path can no longer be opened as a regular file.
 fn open(tree: &dyn Tree, facts: &FileFacts) -> Option<Handle> {
     match tree.open(&facts.path) {
         Ok(Opened::File(handle)) => Some(handle),

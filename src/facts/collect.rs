@@ -174,8 +174,8 @@ impl<'t> Collector<'t> {
         parallel::map(&links, real).into_iter().collect()
     }
 
-    /// Records the given paths: members of thin archives are opened only below given directories
-    /// and beside given files.
+    /// Records the given paths. Members of thin archives are opened only below given directories,
+    /// and in the directories of given files.
     pub fn let_open_below(&mut self, given: &'t [GivenPath]) {
         self.given.push(given);
     }
@@ -185,8 +185,8 @@ impl<'t> Collector<'t> {
         self.asked.extend(names.map(Box::from));
     }
 
-    /// Allows members of thin archives to be opened below given directories, and beside given
-    /// files.
+    /// Allows members of thin archives to be opened below given directories, and in the directories
+    /// of given files.
     fn allow(&mut self) {
         for given in std::mem::take(&mut self.given).into_iter().flatten() {
             let dir = match given.kind {
@@ -203,7 +203,8 @@ impl<'t> Collector<'t> {
         self.allowed.dedup();
     }
 
-    /// Given directories with their real paths.
+    /// The given directories, each with its real path. Directories without a real path are left
+    /// out.
     fn roots(&self, given: &[GivenPath]) -> Vec<(PathBuf, PathBuf)> {
         let dirs = given.iter().filter(|given| given.kind == Ok(EntryType::Directory));
         dirs.filter_map(|dir| Some((dir.path.clone(), self.tree.real_path(&dir.path).ok()?)))
@@ -486,7 +487,8 @@ impl<'t> Collector<'t> {
     }
 }
 
-/// The real path of a name below a given directory. A walk follows no links below such a directory.
+/// The real path of a name below a given directory; `None` for other names. A walk follows no links
+/// below such a directory.
 fn below(roots: &[(PathBuf, PathBuf)], path: &Path) -> Option<PathBuf> {
     let (dir, real) = roots.iter().find(|(dir, _)| path.starts_with(dir))?;
     Some(real.join(path.strip_prefix(dir).ok()?))

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The entry at a path, with links followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathState {
-    /// A file.
+    /// A regular file, whose facts are in the corpus.
     File(FileId),
     /// A directory.
     Directory,

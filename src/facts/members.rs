@@ -18,12 +18,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Estimates for the table of names. An archive is expected to have one name for each
-/// `BYTES_A_NAME` bytes, as in LLVM's archives. Most runs store only referenced names: about one in
-/// `NAMES_FOR_ONE_REFERRED_TO`. Room is reserved for at most `MOST_EXPECTED` names. A table that
-/// outgrows its room exists twice while it is copied.
+/// Estimated size of an archive in bytes for each name in it, as in LLVM's archives. The estimate
+/// sizes the table of names: a table that outgrows its room exists twice while it is copied.
 const BYTES_A_NAME: u64 = 2048;
+/// Estimated number of names for each stored name. Most runs store only names that members refer
+/// to.
 const NAMES_FOR_ONE_REFERRED_TO: usize = 8;
+/// Upper bound for the number of names for which room is reserved.
 const MOST_EXPECTED: usize = 1 << 19;
 
 thread_local! {
@@ -40,7 +41,7 @@ pub(super) struct MemberSource<'a> {
     /// Directories below which files of thin archives are opened.
     pub(super) allowed: &'a [PathBuf],
     pub(super) index: bool,
-    /// True if all names are kept.
+    /// True to keep the names of all definitions, even of those without a known reference.
     pub(super) names: bool,
     /// Names that later stages will look up, besides the names that members refer to.
     pub(super) asked: &'a [Box<[u8]>],
@@ -115,8 +116,8 @@ impl<'a> LinkFile<'a> {
         Some(Self { tree, facts, handle: open(tree, facts)? })
     }
 
-    /// The symbol index of the file, which must be an archive. `None` if GNU ld cannot read the
-    /// index.
+    /// The symbol index of the file, which must be an archive. `None` if the file cannot be read,
+    /// or if GNU ld cannot read the index.
     pub fn index(&self) -> Option<ArchiveSymbolIndex> {
         archive::gnu_index(&self.handle).ok().flatten()
     }
@@ -166,7 +167,7 @@ fn read(source: MemberSource<'_>, names: &Growing, facts: &FileFacts) -> Option<
     let options = Options { index: index && facts.audited, open: &open, names };
     SCRATCH.with_borrow_mut(|scratch| match &facts.content {
         Content::Archive(_) => archive::members(&handle, &options, scratch).ok(),
-        // An object that is neither ELF nor an archive is bitcode.
+        // A need for the members of a file that is neither ELF nor an archive is for LLVM bitcode.
         Content::Elf(_) | Content::Other(_) => archive::object(&handle, &options, scratch).ok(),
     })
 }

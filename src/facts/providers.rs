@@ -1,5 +1,6 @@
-//! Finds the audited files and the files of `--lib-path` that define undefined names. One pass over
-//! the GNU hash table of a file finds all its definitions. `collect` searches the archives.
+//! Finds the files that define requested names, among the audited files and the files of
+//! `--lib-path`. One pass over the GNU hash table of a file finds all its definitions. `collect`
+//! searches the archives.
 
 use super::replacing::is_replacement;
 use super::{Content, Corpus};
@@ -15,7 +16,7 @@ pub struct Provider {
     pub file: FileId,
     /// The member, if the file is an archive.
     pub member: Option<Box<[u8]>>,
-    /// The target that it is built for; `None` if unknown.
+    /// The target for which the file or member is built; `None` if unknown.
     pub target: Option<Target>,
     /// True if the definition has a version. The linker gives this version to each reference that
     /// it binds to the definition.

@@ -1,5 +1,5 @@
-//! Functions that libraries replace by design. Sanitizer runtimes, allocators, and libraries for
-//! LD_PRELOAD define functions of other libraries. `fix` does not link these libraries, and
+//! Recognises libraries that replace functions of other libraries by design: sanitizer runtimes,
+//! allocators, and libraries for LD_PRELOAD. `fix` does not link these libraries, and
 //! `interposed-symbol` does not report their definitions.
 
 /// Prefixes of the names of sanitizer runtimes.

@@ -23,12 +23,13 @@ const UNSAFE: &str = "unsafe-search-entry";
 /// `detail` of the finding about entries that the audit did not check.
 const UNCHECKED: &[u8] = b"more";
 
-/// Reasons why an entry may be needed although the loader finds no library through it now.
+// Reasons why an entry may be needed although the loader finds no library through it now.
 const MAY_OPEN: &str = "a library that is opened with dlopen may lie there";
 const MAY_BRING: &str = "another package may bring the directory";
 const MAY_OPEN_OTHERS: &str = "without it, musl starts to search the other entries";
 
-/// Attaches fixes to findings, and adds the verified changes to `verified`.
+/// Attaches fixes to findings about dead and unsafe entries. Returns `verified` with the verified
+/// changes of these fixes added.
 pub(super) fn attach(work: &mut Work<'_>, findings: &mut Findings, verified: Verified) -> Verified {
     let found = findings.iter().enumerate();
     let cures = found
@@ -64,12 +65,13 @@ fn cure((audit, tree): (&Audit, &dyn Tree), place: usize, finding: &Finding) -> 
 struct Installed {
     /// The files of the prefix, keyed by the files in the build directory.
     superseded: BTreeMap<FileId, FileId>,
-    /// The entries that find these files.
+    /// The search-path entries through which the loader finds these files, separated by colons.
     entry: Vec<u8>,
 }
 
 /// Finds the files of the prefix that replace the libraries in a build directory. `None` if the
-/// loader finds no library through the entry, or if the prefix lacks one of these libraries.
+/// finding is not `unsafe-search-entry`, if the loader finds no library through the entry, or if
+/// the prefix lacks one of these libraries.
 fn installed(
     (audit, tree): (&Audit, &dyn Tree),
     finding: &Finding,
@@ -125,7 +127,8 @@ fn opens_plugins(audit: &Audit, file: FileId) -> bool {
     })
 }
 
-/// The file and the entry of a finding about a dead or unsafe entry.
+/// The file and the entry that a finding about a dead or unsafe entry names. `None` for other
+/// findings.
 fn entry<'f>(audit: &Audit, finding: &'f Finding) -> Option<(FileId, &'f [u8])> {
     let is_about = finding.rule == *DEAD || finding.rule == *UNSAFE;
     let entry = finding.detail.as_deref().filter(|entry| is_about && *entry != UNCHECKED)?;

@@ -1,7 +1,7 @@
-//! Files that are missing although a text file of a package names them or a policy requires them,
-//! and components that were not built. A file of the same name in a prefix with missing files, or
-//! below `--lib-path`, is suggested as the source. These fixes are never verified, because a file
-//! of that name may be a different one.
+//! Suggests to install files that are missing although a text file of a package names them or a
+//! policy requires them. Also suggests to build components that were not built. The suggested
+//! source is a file of the same name in a prefix with missing files, or below `--lib-path`. These
+//! fixes are never verified, because a file of that name may be a different one.
 
 use crate::audit::named_below;
 use crate::finding::{Finding, Findings, Fix, FixKind, Proof};
@@ -80,7 +80,8 @@ fn component(finding: &Finding) -> Option<Vec<u8>> {
     }
 }
 
-/// The possible paths of the missing file.
+/// The possible paths of the file that a finding misses, relative to the prefix, or absolute if
+/// outside of it. Empty for findings of other rules, for patterns and for directories.
 fn files(tree: &dyn Tree, finding: &Finding) -> Vec<PathBuf> {
     let path = |bytes: &[u8]| PathBuf::from(OsString::from_vec(bytes.to_vec()));
     let Some(detail) = finding.detail.as_deref() else {

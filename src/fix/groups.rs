@@ -1,8 +1,8 @@
-//! Definitions that a link may discard: linkers keep one copy of a COMDAT group, and another copy
-//! may lack a name that the link needs. Copies with different names are rare: most groups define
-//! only their signature. Only groups that define other names are compared. A local symbol belongs
-//! to one copy. If a linker discards that copy, lld and GNU ld reject references to the symbol from
-//! outside of the group.
+//! Finds members that define or use names in copies of COMDAT groups that a link may discard.
+//! Linkers keep one copy of a group, and the kept copy may lack a name that the link needs. Copies
+//! with different names are rare: most groups define only their signature. Only groups that define
+//! other names are compared. A local symbol belongs to one copy. If a linker discards that copy,
+//! lld and GNU ld reject references to the symbol from outside of the group.
 
 use crate::audit::{Audit, link_references};
 use crate::format::archive::{LinkFacts, RelocationFilter, SymbolKind};
@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 /// A copy of a group: its member, or `None` for the linked object, and the names that it defines.
 type GroupCopy<'f> = (Option<MemberId>, Vec<&'f [u8]>);
 
-/// A definition that another copy of the group lacks.
+/// A definition in a COMDAT group that another copy of the group lacks.
 pub(super) struct Discardable<'f> {
     pub(super) member: MemberId,
     pub(super) name: &'f [u8],
@@ -38,7 +38,7 @@ pub(super) fn discardable<'f>(
         let mut own: Vec<&[u8]> = names.chain([signature]).filter(|name| is_inside(name)).collect();
         own.sort_unstable();
         own.dedup();
-        // A linked object does not record its groups.
+        // The symbol table of a linked object does not tell which groups the object has.
         if !own.is_empty() {
             copies.push((None, own));
         }

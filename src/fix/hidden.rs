@@ -1,6 +1,7 @@
-//! Hidden references that no object of the link defines. In a link, the most restricted visibility
-//! of a name applies to all references to the name. The library's own reference is then hidden too,
-//! and no shared library satisfies it (`resolveUndefined` in lld, `elf_merge_st_other` in GNU ld).
+//! Finds members with hidden references to names that no object of the link defines. In a link, the
+//! most restricted visibility of a name applies to all references to the name. A reference of the
+//! linked library to this name is then hidden too. No shared library satisfies it
+//! (`resolveUndefined` in lld, `elf_merge_st_other` in GNU ld).
 
 use super::imports::is_reference;
 use crate::audit::{Audit, Libraries, link_references};
@@ -59,7 +60,7 @@ pub(super) fn members(
     asked.map(|(member, name, who)| (member, reason(name, who))).collect()
 }
 
-/// True if linkers may define the name in a shared object.
+/// True if a linker may define the name in some kind of output.
 pub(super) fn is_linker_defined(target: Target, name: &[u8]) -> bool {
     LinkOutput::default().defines(Some(target), name) != LinkerDefined::No
 }

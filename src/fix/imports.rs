@@ -16,6 +16,7 @@ pub(super) fn is_reference(global: &Global) -> bool {
 }
 
 /// True if a relocation with this demand makes the program hold the address of the symbol.
+/// `is_writable` is true if the section of the relocation is writable.
 pub(super) fn holds_address(demand: Demand, is_writable: bool) -> bool {
     match demand {
         Demand::Address | Demand::Distance => true,
@@ -26,6 +27,7 @@ pub(super) fn holds_address(demand: Demand, is_writable: bool) -> bool {
 }
 
 /// The reason why a program of this kind cannot hold the address of a library's symbol, in words.
+/// `None` if it can.
 pub(super) fn refusal(
     symbol: &Symbol<'_>,
     (kind, target): (OutputKind, Target),

@@ -1,6 +1,7 @@
-//! Fixes that link a shared library which defines undefined symbols. A fix is verified by resolving
-//! and binding with the library as an additional need, beside the archives of verified fixes.
-//! `merged::solve` decides which symbols archives define instead.
+//! Fixes that link a shared library which defines undefined symbols. The audit verifies a fix: it
+//! resolves and binds again with the library as an additional need. Names that the archives of
+//! verified fixes define count as defined. `merged::solve` decides which symbols archives define
+//! instead.
 
 use super::prove::Proofs;
 use crate::audit::{Audit, LoadError, LoadsAfterFix};
@@ -85,7 +86,8 @@ pub(super) fn attach(
     libraries
 }
 
-/// Selects few libraries that define the symbols for which `is_solved` is false.
+/// Selects few libraries that define the undefined symbols of `file` for which `is_solved` is
+/// false.
 fn candidates(audit: &Audit, file: FileId, is_solved: &dyn Fn(&[u8]) -> bool) -> Choice {
     let mut definers = Definers::new();
     let of_file = audit.diagnosis.undefined.iter().filter(|undefined| undefined.file == file);
@@ -104,7 +106,7 @@ fn candidates(audit: &Audit, file: FileId, is_solved: &dyn Fn(&[u8]) -> bool) ->
 struct Verified {
     after: BTreeSet<LoadError>,
     new: BTreeSet<LoadError>,
-    /// A library that needs symbols of a host program, if the file itself needs none.
+    /// An added library that needs symbols of a host program, although the file itself needs none.
     plugin: Option<FileId>,
 }
 

@@ -61,7 +61,8 @@ fn references(library: &ArchiveSet, members: &[MemberId]) -> References {
 }
 
 /// The link order that a set must keep when the archives in `new`, keyed by name, are added to it.
-/// Empty in two cases:
+/// `is_linked` is true if a linker gets the archives in the order of the set. The result is empty
+/// in two cases:
 /// - an archive comes after one that it needs, and the set is sorted or `is_linked` is false. In an
 ///   unsorted set that is linked, this order is accepted, because an earlier archive needs the same
 ///   members

@@ -83,7 +83,8 @@ fn is_inside(audit: &Audit, object: &Object, member: MemberId) -> bool {
         .is_some_and(|tables| symbols.any(|(name, _)| tables.exports_strongly(library.text(name))))
 }
 
-/// True if linkers may refuse the relocation in a section with `flags` for this kind of output.
+/// True if linkers may reject a relocation of this target and type, in a section with `flags`, for
+/// this kind of output. `is_global` is true if the relocation refers to a global symbol.
 fn may_refuse(kind: OutputKind, of: (Target, u32), flags: u64, is_global: bool) -> bool {
     match kind {
         OutputKind::Any => return false,
@@ -107,7 +108,7 @@ struct LinkableCheck<'a> {
     kind: OutputKind,
     facts: FastMap<MemberId, LinkFacts>,
     new: Vec<MemberId>,
-    /// The libraries that the object is linked with.
+    /// The libraries in which the link of the object finds definitions.
     libraries: Libraries<'a>,
     /// Names in the symbol table of the object, each with its binding there. Three kinds of names
     /// are kept. First, names that new members define strongly or in a COMDAT group with other
@@ -268,8 +269,8 @@ impl<'a> LinkableCheck<'a> {
             || found.any(|found| self.facts.contains_key(&found.member))
     }
 
-    /// True for a weak reference that no definition satisfies and whose value is 0. The distance to
-    /// address 0 is unknown in code that may be loaded anywhere.
+    /// True for a weak reference that no definition satisfies, so that its value is 0. The distance
+    /// to address 0 is unknown in code that may be loaded anywhere.
     fn is_nothing(&self, global: &Global, name: &[u8]) -> bool {
         // No library satisfies a reference with restricted visibility.
         is_weak_reference(global)
@@ -293,7 +294,8 @@ impl<'a> LinkableCheck<'a> {
     }
 
     /// The first version of the member's definitions that the object does not define, in words.
-    /// Linkers reject the version in a shared object, because the version script does not have it.
+    /// `None` if there is none. Linkers reject the version in a shared object, because the version
+    /// script does not have it.
     fn unknown_version(&self, facts: &LinkFacts) -> Option<String> {
         let object = self.object;
         let is_defined = |version: &[u8]| {
@@ -385,7 +387,8 @@ impl<'a> LinkableCheck<'a> {
         None
     }
 
-    /// The reason why a relocation cannot refer to a name that its member does not define, in words.
+    /// The reason why a relocation cannot refer to a name that its member does not define, in
+    /// words. `None` if linkers accept the relocation.
     fn unreachable(
         &self,
         (demand, kind, is_writable): (Demand, u32, bool),
@@ -487,8 +490,8 @@ impl<'a> LinkableCheck<'a> {
     }
 }
 
-/// The linkers that reject a relocation, in words. `demand` follows lld. Other linkers leave some
-/// relocations to the loader, even in read-only sections.
+/// The linkers that reject a relocation, in words. Demands are computed by the rules of lld. Other
+/// linkers leave some relocations to the loader, even in read-only sections.
 fn rejecting(target: Target, demand: Demand) -> &'static str {
     match demand {
         Demand::Word => "lld rejects it, GNU ld and mold make text relocations",
@@ -522,7 +525,7 @@ fn is_strong(global: &Global) -> bool {
 /// The bits of e_flags that must be equal in all objects of a link.
 fn abi(target: Target) -> u32 {
     let mask = if target.machine == elf::EM_RISCV.0 {
-        // The floating-point calling convention, and RVE.
+        // The floating-point calling convention (0x6), and RVE, the ABI with 16 registers (0x8).
         0x6 | 0x8
     } else if target.machine == elf::EM_ARM.0 {
         elf::EF_ARM_EABIMASK

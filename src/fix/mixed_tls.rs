@@ -12,7 +12,6 @@ use crate::id::{FastMap, FastSet, Id as _, MemberId, NameId};
 use crate::text::show;
 use object::elf;
 
-/// The names that linked files use, by their kind.
 #[derive(Default)]
 struct Used {
     thread_local: FastSet<NameId>,
@@ -130,10 +129,11 @@ fn symbols<'o>(object: &'o Object, names: &[&[u8]]) -> Vec<Symbol<'o>> {
     thread_local.chain(named).filter_map(|index| tables.symbol(index)).collect()
 }
 
-/// True if GNU ld gives the symbol of a shared library its name without a version.
+/// True if GNU ld enters a symbol of a shared library under its name without a version, the name by
+/// which members refer to it.
 fn is_plain(symbol: &Symbol<'_>) -> bool {
     if symbol.section == elf::SHN_UNDEF.0 {
-        // A larger index means that the reference has a version.
+        // A version index above 1 means that the reference has a version.
         return symbol.versym <= 1;
     }
     symbol.is_link_definition() && symbol.is_default_version()

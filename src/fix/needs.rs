@@ -26,7 +26,7 @@ pub(super) fn attach(
 ) -> Verified {
     let mut wanted: BTreeMap<(FileId, FileId), Vec<LoadError>> = BTreeMap::new();
     for finding in findings.iter().filter(|finding| finding.rule == *"undefined-symbol") {
-        // With an archive, the file must be linked again.
+        // A fix that also adds an archive requires a new link of the file.
         let [fix] = finding.fix.as_slice() else { continue };
         let is_library = fix.intent == FixKind::LinkLibrary && fix.is_proven();
         let library = fix.entry.as_deref().filter(|_| is_library);

@@ -12,7 +12,8 @@ const NO_SECTIONS: &str =
 const PAYLOAD: &str = "patchelf would append tables behind the data at the end of the file, and the program \
                        may look for this data there";
 
-/// The files that one `Patcher` looked at.
+/// The facts of the files that one `Patcher` looked at; `None` for a file that patchelf cannot
+/// change.
 #[derive(Default)]
 pub(super) struct Obstacles {
     files: FastMap<FileId, Option<Patchable>>,

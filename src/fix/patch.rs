@@ -32,17 +32,17 @@ use std::path::PathBuf;
 /// entry points that load a changed file.
 const MOST_LOOKS: usize = 500;
 
-/// Changes of one file.
+/// Changes of the dynamic section of one file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Patch {
     /// New entries at the end of its search path, keyed by the name of the library that the entry
     /// finds.
     pub(super) entries: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// Entries that are dropped from its search path.
+    /// Entries that are dropped from the search path.
     pub(super) dropped: BTreeSet<Vec<u8>>,
     /// New entries that replace old entries, keyed by the old entries.
     pub(super) replaced: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// For each file that another file replaces, the new file.
+    /// Files of the prefix that are loaded after the change, keyed by the files that they replace.
     pub(super) superseded: BTreeMap<FileId, FileId>,
     /// Names of needs that are added.
     pub(super) needs: BTreeSet<Vec<u8>>,
@@ -50,20 +50,20 @@ pub(super) struct Patch {
     pub(super) dropped_needs: BTreeSet<Vec<u8>>,
     /// New names of needs, keyed by their old names.
     pub(super) renamed_needs: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// The new tag of the search path, if it changes.
+    /// The new tag of the search path; `None` if the tag stays.
     pub(super) tag: Option<PathTag>,
     /// True if the whole search path is removed.
     pub(super) no_path: bool,
 }
 
-/// The tag of a search path.
+/// The dynamic tag of a search path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PathTag {
     Rpath,
     Runpath,
 }
 
-/// One change of one file.
+/// A change of one file, with its alternatives.
 pub(super) struct Step {
     pub(super) file: FileId,
     /// Alternative changes with the same effect, the best first.
@@ -173,7 +173,7 @@ fn old_path(audit: &Audit, file: FileId) -> Option<&[u8]> {
 }
 
 impl<'a> Patcher<'a> {
-    /// A patcher that adds to `verified`.
+    /// A patcher whose changes are made in addition to `verified`.
     pub(super) fn new(
         audit: &'a mut Audit,
         plan: &'a Plan,
@@ -322,8 +322,8 @@ struct Constructors {
 }
 
 impl Constructors {
-    /// A file whose constructors run before the constructors of a file with dropped needs. With the
-    /// changes, they would not run first any more.
+    /// A file with constructors that now run before those of a file with dropped needs, and after
+    /// the changes possibly later. `None` if there is no such file.
     fn late(&mut self, audit: &Audit, tree: &dyn Tree, files: &Verified) -> Option<FileId> {
         let mut out = None;
         for_each_drop(audit, files, |closure, module, dropped| {

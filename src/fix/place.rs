@@ -23,22 +23,23 @@ use std::path::Path;
 /// The position of an archive on a list.
 pub(super) struct ListPosition {
     /// The indices of the sets that the archive joins; empty if no set fits. There are several if
-    /// the archives do not decide which branch of a condition applies.
+    /// several files need the archive, or if the archives do not decide which branch of a condition
+    /// applies.
     pub(super) sets: Vec<usize>,
-    /// The bare name, if it can be written in a list.
+    /// The name by which lists refer to the archive; `None` if it cannot be written in a list.
     pub(super) name: Option<Vec<u8>>,
-    /// The reason why the position is uncertain.
+    /// The reason why the position is uncertain; `None` if it is certain.
     pub(super) doubt: Option<String>,
     /// The indices in `sets` to which the name is added, because their links do not list it yet.
     pub(super) open: Vec<usize>,
     /// The message for a fix that adds nothing, because the links of all `sets` list the name
     /// already.
     pub(super) listed: Option<String>,
-    /// The reason why no set fits, if `sets` is empty.
+    /// The reason why no set fits, as the end of a sentence. It is used only if `sets` is empty.
     pub(super) refusal: &'static str,
 }
 
-/// A list in use: the entry of the plan that names it, and its content.
+/// A list that the run uses: the entry of the plan that names it, and its content.
 pub(super) struct Listed<'a> {
     pub(super) entry: &'a MergedFrom,
     pub(super) list: DepsList,
@@ -131,7 +132,7 @@ pub(super) fn no_candidate(plan: &Plan) -> String {
 
 /// Refusal of a name that cannot be written in any list.
 const UNNAMED: &str = "cannot be written as a name in CMake";
-/// Reasons why no set fits.
+// Reasons why no set fits, as the end of a sentence about the archive.
 const NO_SET: &str =
     "cannot be placed: no variable or target of the list names a candidate archive";
 const UNSPELLED: &str = "cannot be written like the other names of its variable or target";
@@ -213,7 +214,7 @@ pub(super) fn place(
         let is_text = |set: &Set| set.origin == SetCommand::Text && set.known() > 0;
         out.refusal = if list.sets().iter().any(is_text) { CONTINUED } else { NO_SET };
     } else if name.starts_with(b"-") && out.sets.iter().any(is_link) {
-        // A linker would read the name as an option.
+        // A linker would read a name such as `-lfoo` as an option.
         out.sets.clear();
     } else if out.sets.iter().any(|set| list.spelled(*set, name).is_none()) {
         out.sets.clear();
@@ -247,8 +248,8 @@ const EVERYWHERE: [&[u8]; 2] = [b"link_libraries", b"LLVM_LINK_COMPONENTS"];
 struct Output<'a> {
     path: &'a Path,
     soname: Option<&'a [u8]>,
-    /// The variables and targets from which the file is made; empty if none has the name of the
-    /// file.
+    /// The variables and targets that make the file: those named after it or its soname, and the
+    /// variables they refer to. Empty if none is named after it.
     own: BTreeSet<&'a [u8]>,
 }
 
@@ -384,8 +385,9 @@ impl<'a> Choice<'a> {
             || self.whole().deduplicated().any(|name| is_linked(name) && has_twice(name))
     }
 
-    /// Finds out if the links of the set get the new name: the links of the files that the set
-    /// makes. If there are none, the links of files whose variables and targets are unknown.
+    /// Decides if links get a new name of the set. These are the links of the files that the
+    /// variable or target of the set makes. If it makes none, they are the links of the files whose
+    /// variables and targets are unknown.
     fn fate(&self, traced: &Traced<'_>, outputs: &[Output<'_>], set: usize) -> Fate {
         let Some(set) = self.list.sets().get(set) else { return Fate::Unknown };
         let all = || outputs.iter().zip(&traced.links);
@@ -445,7 +447,7 @@ impl<'a> Choice<'a> {
         holding.into_iter().any(|(group, holding)| holding > 1 && is_whole(group, holding))
     }
 
-    /// True if `group` is one of several targets with candidates.
+    /// True if `group` is one of several targets with candidates, so that its choice is a guess.
     fn is_guess(&self, group: &[u8]) -> bool {
         let sets = self.list.sets().iter();
         let targets = sets.filter(|set| set.origin == SetCommand::Link && set.known() > 0);
@@ -453,7 +455,7 @@ impl<'a> Choice<'a> {
         targets.len() > 1 && targets.contains(group)
     }
 
-    /// The list with all sets.
+    /// The list with all sets. `self.list` has only the relevant and readable ones.
     fn whole(&self) -> &'a DepsList {
         self.entry.list.as_ref().unwrap_or(self.list)
     }

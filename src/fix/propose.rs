@@ -44,7 +44,7 @@ use std::sync::Arc;
 /// The fix plan, and facts about it that the findings do not have.
 #[derive(Debug, Default)]
 pub struct Proposal {
-    /// The fix plan for emitters.
+    /// The fix plan, which emitters write.
     pub remedy: FixPlan,
     /// Number of needed members in the archives that are added.
     pub members: usize,
@@ -57,13 +57,14 @@ pub struct Proposal {
 /// An undefined symbol that was looked up in archives.
 #[derive(Debug)]
 pub struct MissingSymbol {
-    /// The library.
+    /// The path of the library in which the symbol is undefined.
     pub library: Arc<Path>,
-    /// The symbol.
+    /// The name of the undefined symbol.
     pub symbol: Vec<u8>,
     /// The archive that defines it; `None` if no candidate does.
     pub provider: Option<Arc<Path>>,
-    /// Members of the merged archive that refer to the symbol, with their origin, in words.
+    /// Members of the merged archive that refer to the symbol, with their origin, in words. At most
+    /// three are listed, then the number of others.
     pub by: Vec<String>,
 }
 
@@ -123,7 +124,7 @@ fn of_symbols(
     let (solutions, mut all): (Vec<Arc<Solution>>, Vec<Arc<Solution>>) =
         solutions.partition(|solution| !solution.by_symbol.is_empty());
     let proofs = prove(audit, plan, tree, (&solutions, fat));
-    // The parts of a merged archive have no rivals.
+    // With a merged archive, its missing parts are added, and rivals are not tried.
     let (solutions, proofs) = match fat {
         None => rivals::choose(audit, plan, tree, (solutions, proofs)),
         Some(_) => (solutions, proofs),
@@ -226,16 +227,15 @@ fn added_members(audit: &Audit, solution: &Solution, linked: &[ArchiveId]) -> us
     solution.coverage.needed.iter().filter(|needed| !linked.contains(&owner(needed))).count()
 }
 
-/// The data from which fixes are made.
+/// The facts of a run from which the fixes of a finding are made.
 struct Context<'a> {
     audit: &'a Audit,
     fat: Option<ArchiveId>,
     listed: Option<&'a Listed<'a>>,
-    /// The path of the list.
     list_path: Option<Arc<Path>>,
     places: &'a BTreeMap<ArchiveId, ListPosition>,
     proofs: &'a Proofs,
-    /// The results of [`Self::verified`].
+    /// Cached results of [`Self::verified`].
     verified: RefCell<FastMap<(FileId, MemberId), Arc<str>>>,
 }
 

@@ -42,7 +42,7 @@ struct ProofResult {
     edited: FastSet<FileId>,
     /// The errors after these libraries are linked again in the model.
     after: BTreeSet<LoadError>,
-    /// The errors that occur only with the fix.
+    /// The errors that occur only after the fixes.
     new: BTreeSet<LoadError>,
     /// Number of other fixes in the group.
     others: usize,
@@ -170,7 +170,8 @@ impl Prover<'_> {
         self.proofs.shown.extend(keys.map(|key| (key, Arc::clone(&shown))));
     }
 
-    /// Applies all steps at once. They must be sorted by library.
+    /// Resolves and binds again with all steps applied at once. The steps must be sorted by
+    /// library.
     fn show(&mut self, steps: &[Step<'_>]) -> ProofResult {
         let mut edits = Edits::default();
         for steps in steps.chunk_by(|(a, _), (b, _)| a.file == b.file) {

@@ -1,6 +1,6 @@
-//! Missing libraries that the prefix has under another name. The need is a path into a build
-//! directory, or the library lacks the link for its soname. `patch` verifies that the new name is
-//! found.
+//! Renames needs for missing libraries that the prefix has under another name. The need is a path
+//! into a build directory, or the library lacks the link for its soname. `patch` verifies that the
+//! new name is found.
 
 use super::patch::{Patch, Step, Verified};
 use super::search_path::entry;
@@ -12,7 +12,8 @@ use crate::text::last_part;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Attaches fixes to findings that have none, and adds the verified changes to `verified`.
+/// Attaches fixes to findings about missing libraries that have none. Returns `verified` with the
+/// verified changes of these fixes added.
 pub(super) fn attach(work: &mut Work<'_>, findings: &mut Findings, verified: Verified) -> Verified {
     let found = findings.iter().enumerate();
     let cures = found.filter_map(|(place, finding)| cure(work, place, finding)).collect();

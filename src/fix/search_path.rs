@@ -1,4 +1,4 @@
-//! Entries of search paths with which the loader finds missing libraries of the same prefix.
+//! Adds entries to search paths, with which the loader finds missing libraries of the same prefix.
 //! `patch` verifies the entries. `propose` calls this module.
 //!
 //! An entry is tried in up to three places, the smallest change first:
@@ -30,7 +30,7 @@ use std::sync::Arc;
 /// Maximum number of entries, of directories and of programs that are tried for one library.
 const MOST: usize = 4;
 
-/// The verification, in words.
+/// Words for a verified entry.
 const SAID: &str = "resolved and bound again with the new search paths";
 /// The rules about needs without a file that the loader accepts.
 const RULES: [&str; 2] = ["missing-library", "wrong-architecture"];
@@ -47,14 +47,15 @@ struct Ways {
 /// A verified or refused entry for one missing library.
 struct Tried {
     entry: Option<Vec<u8>>,
-    /// True for a new DT_RPATH.
+    /// True if the entry is in a new DT_RPATH of the file.
     is_rpath: bool,
     /// The programs that get the entry instead of the object.
     programs: Vec<(FileId, Vec<u8>)>,
     proof: Proof,
 }
 
-/// Attaches fixes to findings, and adds the verified changes to `verified`.
+/// Attaches fixes to findings about missing libraries. Returns `verified` with the verified changes
+/// of these fixes added.
 pub(super) fn attach(
     audit: &mut Audit,
     plan: &Plan,
@@ -106,7 +107,8 @@ fn step(audit: &Audit, (file, name): &(FileId, Vec<u8>), ways: &Ways) -> Step {
     Step { file: *file, ways: all.collect(), cures }
 }
 
-/// The entry points with a DT_RPATH under which a library of `file` is missing.
+/// The entry points under which the library `name` of `file` is missing. Only entry points that use
+/// a DT_RPATH are included. Plugins of a host program and `file` itself are left out.
 fn programs<'a>(
     audit: &'a Audit,
     file: FileId,

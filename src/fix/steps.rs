@@ -7,14 +7,14 @@ use crate::finding::{Findings, Fix, FixKind, Proof};
 use crate::plan::Plan;
 use crate::tree::Tree;
 
-/// The data of a run of `fix`.
+/// The inputs of a run of `fix`.
 pub(super) struct Work<'a> {
     pub(super) audit: &'a mut Audit,
     pub(super) plan: &'a Plan,
     pub(super) tree: &'a dyn Tree,
 }
 
-/// A step for one finding.
+/// The fix for one finding, before its step is verified.
 pub(super) struct Cure {
     /// The index of the finding.
     pub(super) place: usize,

@@ -24,30 +24,32 @@ use std::sync::{Arc, OnceLock};
 const MOST_VISITS: usize = 1000;
 /// Maximum number of variables that are visited below all targets of a file.
 const MOST_IN_FILE: usize = 200_000;
-/// Maximum number of steps in which variables are compared for all names.
+/// Maximum number of steps for all comparisons of the order of variables in one run.
 const MOST_COMPARED: usize = 1_000_000;
-/// Maximum number of links that are compared.
+/// Maximum number of links of each kind that [`LinkNeeds::links`] compares.
 const MOST_LINKS: usize = 100;
-/// Maximum number of commands, and of their variables, that are searched for links.
+/// Maximum number of commands whose variables are searched for links.
 const MOST_USES: usize = 1000;
+/// Maximum number of variables that are searched for links in all commands together.
 const MOST_USED: usize = 100_000;
-/// Maximum number of steps to follow one name through a file, and to follow all names.
+/// Maximum number of steps to follow one name through a file.
 const MOST_STEPS: usize = 300_000;
+/// Maximum number of steps to follow all names through a file.
 const MOST_STEPS_OF_ALL: usize = 10_000_000;
 
 /// The needs of a link: which files need an archive, and which archives refer to it.
 pub(super) struct LinkNeeds {
     files: BTreeMap<ArchiveId, BTreeSet<FileId>>,
     references: References,
-    /// The listed archives by their names.
+    /// The listed archives, keyed by their names in the list.
     listed: BTreeMap<Vec<u8>, ArchiveId>,
-    /// The result of [`Self::lines`].
+    /// The cached result of [`Self::lines`].
     lines: OnceLock<Lines>,
     /// Number of steps that comparisons of variables may still take.
     compared: Steps,
-    /// The result of [`Self::used`].
+    /// The cached result of [`Self::used`].
     used: OnceLock<Vec<BTreeSet<Vec<u8>>>>,
-    /// The results of [`Self::in_directory`].
+    /// The cached results of [`Self::in_directory`].
     in_directories: RefCell<FastMap<PathBuf, Rc<FastSet<Vec<u8>>>>>,
     /// For each regular expression, the words that were compared with it. `None` if a comparison
     /// failed.
@@ -56,10 +58,10 @@ pub(super) struct LinkNeeds {
     steps: Cell<usize>,
 }
 
-/// Number of steps that are left.
+/// A budget of steps.
 struct Steps(Cell<usize>);
 
-/// No steps are left.
+/// The error if a comparison takes more steps than are left.
 struct TooMany;
 
 impl Steps {
@@ -69,7 +71,8 @@ impl Steps {
     }
 }
 
-/// For each variable or target that refers to others, the variables of which it consists.
+/// A line for each variable or target that refers to others: the variables of which it consists, in
+/// the order of its values.
 struct Lines {
     all: Vec<Vec<Vec<u8>>>,
     /// For each name, the lines that have it, each with the last position of the name in the line.
@@ -218,8 +221,8 @@ impl LinkNeeds {
         })
     }
 
-    /// For each command that is not read, the variables of which its arguments consist. The command
-    /// may link all of them.
+    /// For each command that makes no set, the variables of which its arguments consist. The
+    /// command may link all of them.
     fn used(&self, whole: &DepsList) -> &[BTreeSet<Vec<u8>>] {
         self.used.get_or_init(|| {
             let (mut out, mut left) = (Vec::new(), MOST_USED);
@@ -241,7 +244,7 @@ impl LinkNeeds {
         group: &[u8],
     ) -> Vec<BTreeSet<&'l [u8]>> {
         let lines = || self.lines(whole).with(group);
-        // A variable that has the values of others is a link only if no target links these.
+        // A variable with `group` counts as a link only if no target has `group`.
         let is_target = |line: &&[Vec<u8>]| line.first().is_some_and(|top| whole.is_target(top));
         let has_target = lines().any(|line| is_target(&line));
         let lines = lines().filter(|line| !has_target || is_target(line));
@@ -261,7 +264,8 @@ impl LinkNeeds {
         out
     }
 
-    /// Follows the new name of an archive through the file. `whole` is the list with all sets.
+    /// Follows a new name of `list` through the file to the links. `whole` is the list with all
+    /// sets.
     pub(super) fn trace<'l>(&self, whole: &'l DepsList, list: &DepsList, name: &[u8]) -> Trace<'l> {
         let matches = |expression: &[u8], word: &[u8]| self.is_match(expression, word);
         let trace = whole.trace(list, name, &matches, self.steps.get().min(MOST_STEPS));
@@ -305,9 +309,9 @@ pub(super) struct Neighbours<'n> {
     pub(super) needed: BTreeSet<&'n [u8]>,
 }
 
-/// The names of the variables and targets that make the file at `path`. These have its name or
-/// soname, or are variables to which the others refer. Empty if no variable or target has that
-/// name. `is_target` limits the search to targets.
+/// The variables and targets that make the file at `path`: those named after it or its soname, and
+/// the variables they refer to. Empty if none is named after it. `is_target` limits the search to
+/// targets.
 pub(super) fn of_file<'l>(
     list: &'l DepsList,
     (path, soname): (&Path, Option<&[u8]>),
@@ -342,8 +346,8 @@ fn stems(file: &[u8]) -> impl Iterator<Item = &[u8]> {
     all.into_iter().flat_map(|name| [Some(name), name.strip_prefix(b"lib")]).flatten()
 }
 
-/// The variables and interface libraries of which a variable or target consists, in the order of its
-/// values. A name appears again if more of its values follow another variable.
+/// The variables and interface libraries of which a variable or target consists, in the order of
+/// its values. A name appears again if more of its values follow another variable.
 fn sequence<'l>(list: &'l DepsList, name: &'l [u8], in_file: &mut usize) -> Vec<&'l [u8]> {
     fn visit<'l>(
         list: &'l DepsList,

@@ -2,8 +2,8 @@
 //! arguments, each with its byte range and its line. Nothing is evaluated: references, escapes and
 //! generator expressions stay as written.
 //!
-//! The lexer accepts two forms that CMake rejects, because the arguments are clear: two commands on
-//! one line, and two arguments without a space between them.
+//! The lexer accepts two forms that CMake rejects: two commands on one line, and two arguments
+//! without a space between them. Their arguments are clear all the same.
 
 use std::ops::Range;
 
@@ -73,7 +73,7 @@ pub fn commands(text: &[u8]) -> impl Iterator<Item = Result<CommandInvocation, S
 struct Lexer<'t> {
     text: &'t [u8],
     at: usize,
-    /// The line of the offset `counted`, from which the next count continues.
+    /// The line number at the offset `counted`. The next count of line ends starts there.
     line: u32,
     counted: usize,
 }

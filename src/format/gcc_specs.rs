@@ -24,7 +24,7 @@ pub struct Spec<'a> {
     pub words: Vec<SpecsWord<'a>>,
 }
 
-/// A specs file.
+/// The specs of a specs file, and the files that it includes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Specs<'a> {
     /// All specs of the kind `*name:`, in the order of the file.

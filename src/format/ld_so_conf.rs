@@ -1,4 +1,4 @@
-//! Lines of `ld.so.conf` and of the files that it includes, as `parse_conf` in glibc's
+//! Parses the lines of `ld.so.conf` and of the files that it includes, as `parse_conf` in glibc's
 //! `elf/ldconfig.c` reads them. This module does not open included files.
 
 /// The content of one line.
@@ -6,7 +6,7 @@
 pub enum Line<'a> {
     /// A directory, without the slashes at its end.
     Directory(&'a [u8]),
-    /// Patterns of files to include.
+    /// `include`: glob patterns of more configuration files.
     Include(Vec<&'a [u8]>),
 }
 

@@ -24,7 +24,7 @@ const MOST_VALUES: usize = 8 << 20;
 /// One package file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PkgConfig {
-    /// `Version`.
+    /// The value of `Version`; empty if the file has none.
     pub version: Vec<u8>,
     /// The variable `prefix`, if the file has one.
     pub prefix: Option<Vec<u8>>,
@@ -32,18 +32,18 @@ pub struct PkgConfig {
     pub requires: Vec<Requirement>,
     /// `Provides`: other names under which this package can be required.
     pub provides: Vec<Requirement>,
-    /// `Cflags`.
+    /// The flags of `Cflags`, in the order of the file.
     pub cflags: Vec<Flag>,
-    /// `Libs`.
+    /// The flags of `Libs`, in the order of the file.
     pub libs: Vec<Flag>,
     /// The reason why a part of the file is unknown, if there is one.
     pub defect: Option<&'static str>,
 }
 
-/// A package that another one requires.
+/// A package that another one requires, or a name that a package provides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requirement {
-    /// Its name.
+    /// The name of the package.
     pub name: Vec<u8>,
     /// The comparison and the version, if the requirement has one.
     pub version: Option<(VersionComparison, Vec<u8>)>,
@@ -108,7 +108,7 @@ pub struct Flag {
     pub line: u32,
 }
 
-/// Kinds of flags.
+/// The kind of a flag, with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FlagKind {
     /// `-I`, `-isystem` and `-idirafter`: a directory.
@@ -117,7 +117,7 @@ pub enum FlagKind {
     LibDir(Vec<u8>),
     /// `-lNAME`, or `-l:FILE` with the file name of a library.
     Lib(Vec<u8>),
-    /// An absolute path.
+    /// A word that is an absolute path, such as the path of a library.
     File(Vec<u8>),
     /// Any other word.
     Other(Vec<u8>),

@@ -9,27 +9,27 @@ use object::elf;
 /// A file or library that a script names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScriptName {
-    /// A file by its name.
+    /// A file, by its name or path.
     File(Vec<u8>),
-    /// A library by `-lNAME`.
+    /// The NAME of a library in `-lNAME`.
     Library(Vec<u8>),
 }
 
-/// A part of a script.
+/// One item of a script: an input, a command, or the start or end of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScriptInput {
-    /// A name in a list.
+    /// A name in the list of INPUT or GROUP.
     Named(ScriptName),
-    /// A name in AS_NEEDED in a list, like a library after `--as-needed`.
+    /// A name in AS_NEEDED inside of INPUT or GROUP, like a library after `--as-needed`.
     AsNeeded(ScriptName),
-    /// A comma in a list, which only GNU ld accepts. If no white space precedes the comma, it is
-    /// part of an unquoted name, and the next item of the list is that name.
+    /// A comma in the list of INPUT or GROUP, which only GNU ld accepts. If no white space precedes
+    /// the comma, it is part of an unquoted name, and the next item of the list is that name.
     Comma,
     /// `GROUP(`: linkers search the archives up to [`Self::EndGroup`] repeatedly.
     StartGroup,
     /// The end of the list of GROUP.
     EndGroup,
-    /// A command about symbols.
+    /// A command that requests or defines symbols, or assigns versions to them.
     Command(ScriptCommand),
     /// `INCLUDE FILE`: the text of another script.
     Include(Vec<u8>),
@@ -37,7 +37,7 @@ pub enum ScriptInput {
     SearchDir(Vec<u8>),
 }
 
-/// A command about symbols.
+/// A command that requests or defines symbols, or assigns versions to them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScriptCommand {
     /// `EXTERN(NAME)`, like `--undefined` of linkers.
@@ -54,7 +54,8 @@ pub enum ScriptCommand {
 }
 
 impl ScriptCommand {
-    /// The keyword that mold does not know; empty for an assignment and for VERSION.
+    /// The keyword of the command if mold does not support it; empty for an assignment and for
+    /// VERSION.
     pub fn keyword(&self) -> &'static str {
         match self {
             Self::Extern(_) => "EXTERN",
@@ -128,7 +129,7 @@ enum Token<'t> {
     Comma,
     /// A semicolon.
     End,
-    /// `{` or `}`.
+    /// `{` if true, `}` if false.
     Brace(bool),
     Word(&'t [u8]),
     Quoted(&'t [u8]),
@@ -171,7 +172,8 @@ pub fn included(text: &[u8]) -> Option<Vec<ScriptInput>> {
     parse(text).map(|(found, _)| found)
 }
 
-/// The inputs and commands of a script; true if the text has one of the supported commands.
+/// The inputs and commands of a script; true if the text has one of the supported commands. `None`
+/// if the text is not a valid script.
 fn parse(text: &[u8]) -> Option<(Vec<ScriptInput>, bool)> {
     let tokens = tokens(text)?;
     let mut out = Vec::new();
@@ -265,7 +267,8 @@ fn named(name: ScriptName, as_needed: bool) -> ScriptInput {
     if as_needed { ScriptInput::AsNeeded(name) } else { ScriptInput::Named(name) }
 }
 
-/// The command without parentheses that begins with `word`: INCLUDE, or an assignment.
+/// The command without parentheses that begins with `word`: INCLUDE, or an assignment. `None` for
+/// other words.
 fn statement(word: &[u8], rest: &[Token<'_>], is_outside: bool) -> Option<ScriptInput> {
     match rest {
         [Token::Word(file) | Token::Quoted(file), ..] if word == b"INCLUDE" && is_outside => {

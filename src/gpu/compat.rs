@@ -77,7 +77,7 @@ pub fn members(name: &str) -> &'static [&'static str] {
 pub enum DeviceCoverage {
     /// Code for the device itself.
     Exact,
-    /// Code for its family.
+    /// Generic code, for the family of the device.
     Generic,
     /// Code for a similar device, which a patched runtime accepts.
     Coerced,
@@ -100,16 +100,17 @@ impl DeviceCoverage {
     }
 }
 
-/// Code for one target.
+/// Device code for one target, in a file or a data directory.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct TargetCode {
-    /// The target.
+    /// The processor and the settings for which the code is compiled.
     pub target: TargetId,
-    /// True if the code is in a compressed bundle, in which comgr looks up exact names only.
+    /// True if the code is in a compressed bundle. The runtime's library comgr finds only exact
+    /// target names in such a bundle.
     pub compressed: bool,
 }
 
-/// The best coverage of `device` by `offers`.
+/// The best coverage of `device` by `offers`, under a runtime with this profile.
 pub fn coverage(device: &TargetId, offers: &[TargetCode], profile: Profile) -> DeviceCoverage {
     let each = offers.iter().map(|offer| of_one(device, offer, profile));
     each.min().unwrap_or(DeviceCoverage::None)
@@ -147,10 +148,10 @@ pub fn blocked<'o>(
     offers.iter().find(is_blocked).filter(|_| is_none)
 }
 
-/// True if `offers` cover the target `needed`. Another file, or an older version of the file, has
-/// code for this target. The same generic code, SPIR-V code, or code for any member covers a
-/// generic target, because the actual device is unknown. For the same reason, a `needed` that is
-/// SPIR-V is always covered.
+/// True if `offers` cover the target `needed`, which another file or an older version of the file
+/// covers. The same generic code, SPIR-V code, or code for any member covers a generic target,
+/// because the actual device is unknown. For the same reason, a `needed` that is SPIR-V is always
+/// covered.
 pub fn serves(needed: &TargetId, offers: &[TargetCode], profile: Profile) -> bool {
     if needed.processor == SPIRV || coverage(needed, offers, profile) != DeviceCoverage::None {
         return true;

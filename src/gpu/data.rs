@@ -14,8 +14,8 @@ use std::sync::Arc;
 pub struct Tensile {
     /// The start of the soname.
     pub soname: &'static str,
-    /// The data directory, next to the library. The data is in its `library` or
-    /// `<version>/library`.
+    /// Name of the data directory, next to the library. The data is in the subdirectory `library`
+    /// or `<version>/library`.
     pub directory: &'static str,
     /// The name in reports.
     pub name: &'static str,
@@ -28,20 +28,20 @@ pub const TENSILE: &[Tensile] = &[
     Tensile { soname: "libhipsparselt.so", directory: "hipsparselt", name: "hipSPARSELt" },
 ];
 
-/// A directory of code objects.
+/// The code objects in one directory, or the kpack files of one program or library.
 #[derive(Clone, Debug)]
 pub struct DataSet {
-    /// The directory.
+    /// The path of the directory.
     pub dir: Arc<Path>,
-    /// The library that loads it, if that was read.
+    /// The library that loads the code objects. `None` if it was not read.
     pub library: Option<FileId>,
     /// True for Tensile data. The set then offers the targets that have an index. If the index
     /// `TensileLibrary.dat` exists, it serves all targets, and the targets come from the code
     /// objects.
     pub is_tensile: bool,
-    /// The targets of its code.
+    /// The targets for which the directory has code.
     pub offers: Vec<TargetCode>,
-    /// Its defects.
+    /// Defects of the directory, such as a missing file.
     pub faults: Vec<DataDefect>,
 }
 
@@ -50,45 +50,45 @@ pub struct DataSet {
 pub enum DataDefect {
     /// An index names a file that does not exist.
     MissingFile {
-        /// The index.
+        /// File name of the index.
         index: Vec<u8>,
-        /// The file.
+        /// File name of the missing file.
         file: Vec<u8>,
     },
     /// Code objects have a target for which there is no index.
     NoIndex {
-        /// The target.
+        /// The target without an index.
         target: TargetId,
-        /// One of its code objects.
+        /// File name of one code object for the target.
         file: Vec<u8>,
     },
     /// An index names a library that has no code object.
     NoCode {
-        /// The index.
+        /// File name of the index.
         index: Vec<u8>,
-        /// The library.
+        /// The library that has no code object, as the index names it.
         library: Vec<u8>,
     },
     /// The indexes do not name some code objects of a target that has an index.
     Unnamed {
-        /// The target.
+        /// The target of the code objects.
         target: TargetId,
-        /// The first of these code objects.
+        /// File name of the first code object that no index names.
         file: Vec<u8>,
-        /// The number of these code objects.
+        /// Number of code objects that no index names.
         count: usize,
     },
     /// A target of the data set is missing in a file with code for several targets, or has no
     /// helper file.
     Fewer {
-        /// The file; `Kernels.so-000-*.hsaco` for helper files.
+        /// Name of the file; `Kernels.so-000-*.hsaco` for helper files.
         file: Vec<u8>,
-        /// The target.
+        /// The target for which code is missing.
         target: TargetId,
     },
     /// An index cannot be read.
     BadIndex {
-        /// The index.
+        /// File name of the index.
         index: Vec<u8>,
     },
 }
@@ -96,7 +96,7 @@ pub enum DataDefect {
 /// The content of a data directory.
 #[derive(Default)]
 pub struct Listing {
-    /// Names of its files, and of the files in subdirectories that are named after a GPU.
+    /// Names of files in the directory, and in its subdirectories that are named after a GPU.
     pub names: BTreeSet<Vec<u8>>,
     /// For each index, the names of libraries or files in it; `None` if the index is damaged or
     /// cannot be read.

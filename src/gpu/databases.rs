@@ -9,11 +9,11 @@ use std::path::PathBuf;
 /// A database of MIOpen or rocFFT.
 #[derive(Clone, Debug)]
 pub struct Database {
-    /// Its path.
+    /// The path of the database.
     pub path: PathBuf,
     /// The parts of its file name.
     pub name: DatabaseName,
-    /// Its size in bytes.
+    /// The size of the file in bytes.
     pub size: u64,
     /// The SQLite header of the file, or the reason why SQLite refuses the file. `None` for a text
     /// file.
@@ -23,7 +23,7 @@ pub struct Database {
 /// The parts of a database's file name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DatabaseName {
-    /// The kind.
+    /// The kind of database: the library that reads it, and its content.
     pub kind: DatabaseKind,
     /// The GPU, if the name has one.
     pub target: Option<TargetId>,
@@ -31,7 +31,7 @@ pub struct DatabaseName {
     pub compute_units: Option<u32>,
 }
 
-/// Kinds of databases.
+/// The kind of a database: the library that reads it, and its content.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum DatabaseKind {
     /// Compiled kernels of MIOpen: `*.kdb`.
@@ -40,7 +40,7 @@ pub enum DatabaseKind {
     Performance,
     /// The fastest algorithms that MIOpen found: `*.fdb.txt`.
     Find,
-    /// Compiled kernels of rocFFT.
+    /// Compiled kernels of rocFFT: `rocfft_kernel_cache*.db`.
     RocFft,
 }
 

@@ -1,6 +1,6 @@
-//! The GPUs that audited files serve: device code by file, data directories, the HIP runtime of
-//! each process, and the coverage of targets. `audit::gpu` fills these types; rules and the view
-//! `gpu` read them. This module opens no file.
+//! The device code of audited files, and the GPUs that can run it: code by file, data directories,
+//! the HIP runtime of each process, and the coverage of targets. `audit::gpu` fills these types;
+//! rules and the view `gpu` read them. This module opens no file.
 
 pub mod compat;
 pub mod data;
@@ -22,7 +22,7 @@ pub struct Devices {
     pub files: BTreeMap<FileId, DeviceCode>,
     /// Files that could not be read, with the error.
     pub unreadable: Vec<(FileId, String)>,
-    /// Data directories.
+    /// Directories of code objects that libraries load, and groups of kpack files.
     pub sets: Vec<DataSet>,
     /// Databases of MIOpen and rocFFT.
     pub databases: Vec<databases::Database>,
@@ -57,12 +57,12 @@ pub struct Process {
 pub enum Unit {
     /// A program or library with device code in it.
     File(FileId),
-    /// A data directory, by index in [`Devices::sets`].
+    /// A data set, by index in [`Devices::sets`].
     Data(usize),
 }
 
 impl Devices {
-    /// The targets of a unit, sorted.
+    /// The AMD targets for which a unit has code, sorted. Empty for an unknown unit.
     pub fn offers(&self, unit: Unit) -> Vec<TargetCode> {
         match unit {
             Unit::File(file) => self.files.get(&file).map(offers).unwrap_or_default(),
@@ -117,7 +117,7 @@ pub fn offers(code: &DeviceCode) -> Vec<TargetCode> {
 /// One [`TargetCode`] for each target, preferably one that is not compressed.
 pub fn by_target(offers: BTreeSet<TargetCode>) -> Vec<TargetCode> {
     let mut out: Vec<TargetCode> = offers.into_iter().collect();
-    // `false` sorts first.
+    // An entry that is not compressed sorts first, so it is kept.
     out.dedup_by(|b, a| a.target == b.target);
     out
 }

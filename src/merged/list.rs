@@ -96,7 +96,7 @@ pub fn merged(library: &ArchiveSet, list: Option<&BTreeSet<&[u8]>>) -> Vec<Archi
 }
 
 /// True if the archive holds members of at least `enough` other archives that are eligible in
-/// `sources`.
+/// `sources`. Members without a strong definition are ignored.
 fn holds(sources: &mut Sources<'_>, archive: ArchiveId, enough: usize) -> bool {
     let library = sources.library;
     let mut found: FastSet<ArchiveId> = FastSet::default();
@@ -133,7 +133,7 @@ pub struct Sources<'l> {
 }
 
 impl<'l> Sources<'l> {
-    /// Only the archives in `among` are eligible.
+    /// A search for origins in the archives of `among`.
     pub fn new(library: &'l ArchiveSet, among: impl Iterator<Item = ArchiveId>) -> Self {
         let mut eligible = vec![false; library.entries().count()];
         among.for_each(|archive| eligible[archive.index()] = true);

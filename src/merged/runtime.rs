@@ -67,9 +67,10 @@ pub fn is_of_tool(path: &Path) -> bool {
     lies_in(path, TOOL_DIRS, 0)
 }
 
-/// True if the path has a directory with one of these names inside a library directory, and at
-/// least `below` parts after it. The conditions exclude a project with the name of a compiler. A
-/// compiler has its archives in a subdirectory for a machine or a version.
+/// True if the path has a directory with one of these names directly in a library directory, and at
+/// least `below` components behind that directory. A compiler keeps its archives in a subdirectory
+/// for a machine or a version. `below` therefore excludes a project directory that is merely called
+/// `gcc` or `clang`.
 fn lies_in(path: &Path, names: &[&str], below: usize) -> bool {
     let parts: Vec<&str> = path.iter().map(|part| part.to_str().unwrap_or_default()).collect();
     let is_library_dir = |part: &str| part.starts_with("lib") || part.contains("-linux-");

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 /// Symbols, keyed by the library that defines them.
 pub type Definers = BTreeMap<FileId, BTreeSet<Vec<u8>>>;
 
-/// The libraries to link, each with its symbols.
+/// The chosen libraries, each with the symbols that it defines for the link.
 pub type Choice = BTreeMap<FileId, ChosenLibrary>;
 
 /// A library that a link takes definitions from.
@@ -35,7 +35,7 @@ pub struct ChosenLibrary {
     pub rivals: Vec<FileId>,
 }
 
-/// The libraries in `providers` from which the link of `file` takes `symbol`.
+/// The libraries in `providers` from which a link of `file` can take `symbol`.
 pub fn shared_definers<'a>(
     (audit, providers): (&'a Audit, &'a Providers),
     file: FileId,
@@ -82,7 +82,7 @@ pub fn link_path(facts: &FileFacts) -> PathBuf {
     best.map_or_else(|| facts.path.to_path_buf(), |(dir, name)| dir.join(OsStr::from_bytes(name)))
 }
 
-/// True for the file name that `-lNAME` finds.
+/// True for a file name of a shared library that `-lNAME` finds.
 fn is_development_name(name: &[u8]) -> bool {
     name.starts_with(b"lib") && name.ends_with(b".so")
 }
@@ -93,7 +93,7 @@ type Evidence = (bool, usize, bool, bool, bool, Reverse<usize>);
 /// Compares the libraries that define symbols for one file.
 struct Ranking<'a> {
     audit: &'a Audit,
-    /// The directory of the file.
+    /// The directory of the file for which the libraries are compared.
     dir: &'a Path,
     /// The names that audited objects need.
     needed: FastSet<&'a [u8]>,
@@ -156,8 +156,8 @@ impl<'a> Ranking<'a> {
     }
 }
 
-/// Selects few libraries of `definers` for a file. Each step takes the library with the best
-/// evidence; if several are equally good, the first by path.
+/// Selects few libraries of `definers` that together define all symbols. Each step takes the
+/// library with the best evidence; if several are equally good, the first by path.
 pub fn choose(audit: &Audit, file: FileId, mut definers: Definers) -> Choice {
     let mut out = Choice::new();
     if definers.is_empty() {
@@ -226,8 +226,8 @@ pub(super) fn drop_embedding(
 }
 
 /// Finds the shared libraries that the link does not need, because `archives` define all symbols
-/// that it would take from the library. Returns the symbols of these libraries. `shared` maps each
-/// symbol to the libraries that define it.
+/// that it would take from them. Returns the symbols of these libraries. `shared` maps each symbol
+/// to the libraries that define it.
 pub(super) fn without_libraries<'s>(
     library: &ArchiveSet,
     archives: &BTreeSet<ArchiveId>,
@@ -261,7 +261,7 @@ pub(super) fn for_members(
         requested.insert(name, hash::gnu(name));
     }
     let providers = Providers::find(&audit.corpus, &requested, Vec::new());
-    // The compiler links the C library without being asked.
+    // The compiler links the C library by itself.
     let is_libc =
         |library: FileId| audit.corpus.files[library].library_name().starts_with(b"libc.");
     let mut definers = Definers::new();
@@ -275,7 +275,7 @@ pub(super) fn for_members(
 }
 
 /// True if the library defines a name that one of the members defines strongly: the process would
-/// have two copies of this code.
+/// have two copies of this code. Names for which [`is_replaceable`] is true are ignored.
 pub(super) fn has_copy(audit: &Audit, library: FileId, members: &[MemberId]) -> bool {
     let Some(object) = audit.corpus.files[library].object() else { return false };
     members.iter().any(|member| {

@@ -24,11 +24,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The archives that define the undefined symbols of one library.
 pub struct Solution {
-    /// The library.
+    /// The library with the undefined symbols.
     pub file: FileId,
     /// The members of the coverage, and the references between them.
     graph: Graph,
-    /// The answer of `cover`.
+    /// The members that the link takes, and the names that stay undefined.
     pub coverage: Coverage,
     /// For each undefined symbol of the library that has a candidate, the archives to add.
     pub by_symbol: BTreeMap<Vec<u8>, Arc<SymbolClosure>>,
@@ -41,7 +41,7 @@ pub struct Solution {
 /// The names that members add to a library when its link takes them.
 #[derive(Clone, Default)]
 pub struct Gain {
-    /// Names that the members define.
+    /// Names that the added members define.
     inside: FastSet<NameId>,
     /// Names that the members refer to and that stay undefined.
     pub outside: Vec<Vec<u8>>,
@@ -50,7 +50,7 @@ pub struct Gain {
 /// The members and archives that a link takes for one symbol.
 #[derive(Debug)]
 pub struct SymbolClosure {
-    /// The member that defines the symbol.
+    /// The member that defines the symbol in this link.
     pub first: MemberId,
     /// The archive of that member; `None` if it is already linked.
     pub provider: Option<ArchiveId>,
@@ -59,7 +59,7 @@ pub struct SymbolClosure {
     /// The shared libraries that define names to which the members refer, except libraries that are
     /// already linked.
     pub libraries: BTreeSet<FileId>,
-    /// Number of members that the link takes.
+    /// Number of members that the link takes for the symbol.
     pub members: usize,
     /// Names that the members refer to and that stay undefined.
     pub undefined: BTreeSet<Vec<u8>>,
@@ -100,8 +100,8 @@ impl Solved {
 }
 
 /// Finds the candidate archives that define the undefined symbols of `file`. `fat` is the merged
-/// archive that the file was linked from. Without `fat`, a symbol that a shared library defines gets
-/// no archive, with one exception: archives that the link needs anyway define all symbols of this
+/// archive that the file was linked from. Without `fat`, a symbol of a shared library gets no
+/// archive, with one exception: archives that the link needs anyway define all symbols of this
 /// library. Linking both would give the process two copies of the code. With `fat`, the missing
 /// parts of the merged archive are added even if a shared library defines them. The archives in
 /// `without` are not candidates. `None` if `file` is not an object.
@@ -179,7 +179,7 @@ fn solve_linked(
     }
     while fat.is_none() {
         let found = for_members(audit, file, (&solution.names_between_archives(audit), &banned));
-        // The search finds a library again for a reference with restricted visibility.
+        // No library satisfies a reference with restricted visibility: the search repeats it.
         let mut new: Vec<FileId> = found.into_keys().collect();
         new.retain(|library| !libraries.contains(library));
         if new.is_empty() {
@@ -449,7 +449,7 @@ pub fn without_version(name: &[u8]) -> &[u8] {
 }
 
 impl SymbolClosure {
-    /// True if all references of its members are known and defined.
+    /// True if all references of the closure's members are known and defined.
     pub fn is_closed(&self) -> bool {
         self.opaque.is_none() && self.undefined.is_empty()
     }
@@ -463,7 +463,7 @@ impl Gain {
 }
 
 impl Solution {
-    /// The closures of its symbols, each once.
+    /// The closures of all symbols, each once, in the order of their first members.
     pub fn parts(&self) -> Vec<&SymbolClosure> {
         let mut parts: Vec<&SymbolClosure> = self.by_symbol.values().map(|part| &**part).collect();
         parts.arrange_by_key(|part| part.first);
@@ -479,12 +479,12 @@ impl Solution {
         Cow::Owned(self.graph.gain(&audit.library, self.graph.firsts(parts)))
     }
 
-    /// All members that its parts take.
+    /// All members that the link takes for the symbols of the solution, sorted.
     pub fn members(&self) -> Vec<MemberId> {
         self.members_of(&self.parts())
     }
 
-    /// All members that these parts take.
+    /// All members that the link takes for these parts, sorted.
     pub fn members_of(&self, parts: &[&SymbolClosure]) -> Vec<MemberId> {
         let graph = &self.graph;
         let mut taken = Vec::new();
@@ -593,7 +593,7 @@ impl Solution {
         crossing.chain(undefined.map(|name| &*name.symbol)).collect()
     }
 
-    /// Every archive to add.
+    /// The archives that the link lacks, of all symbols.
     pub fn archives(&self) -> BTreeSet<ArchiveId> {
         self.by_symbol.values().flat_map(|part| part.archives.iter().copied()).collect()
     }

@@ -4,7 +4,8 @@
 
 use super::glob::{ByteSet, Token, is_nothing};
 
-/// A pattern as states. A match begins in `start` and ends in state 0, [`AutomatonState::End`].
+/// A pattern as a nondeterministic automaton, which reads one byte at a time. A match begins in
+/// `start` and ends in state 0, [`AutomatonState::End`].
 #[derive(Clone, Debug)]
 pub(super) struct Automaton {
     states: Vec<AutomatonState>,
@@ -18,7 +19,7 @@ enum AutomatonState {
     End,
     Byte(u8, usize),
     One(Box<ByteSet>, usize),
-    /// Any byte if true; any byte but `/` if false.
+    /// Any byte if true; any byte but `/` if false. The number is the next state.
     Any(bool, usize),
     Either(Vec<usize>),
 }

@@ -27,11 +27,11 @@ pub(super) struct Built {
     pub(super) policy: Policy,
     /// Names of policies that are merged before this one, with their positions in the text.
     pub(super) extends: Vec<(String, Range<usize>)>,
-    /// Its errors.
+    /// The errors in its text, by position.
     pub(super) problems: Vec<PolicyError>,
 }
 
-/// Reads one policy. Entries have `origin` as source; paths are relative to `dir`.
+/// Reads one policy. Entries have `origin` as source; `dir` is the base of relative paths.
 pub(super) fn build(
     source: &Arc<PolicySource>,
     origin: &Arc<str>,
@@ -310,7 +310,8 @@ impl PolicyBuilder<'_> {
         Gpu { targets: self.list(table, "targets", "this target"), exact, loader }
     }
 
-    /// The texts of a list, with its origin. A later policy replaces the whole list.
+    /// The texts in the list `key`, with its origin; `None` without the key. A later policy
+    /// replaces the whole list.
     fn list(&mut self, table: &Table, key: &str, what: &str) -> Option<(Vec<String>, Origin)> {
         let mut seen = SeenTexts::new();
         let mut out = Vec::new();
@@ -321,7 +322,7 @@ impl PolicyBuilder<'_> {
         Some((out, self.origin(&table.get(key)?.span)))
     }
 
-    /// The patterns of a key. `tree` has already rejected invalid ones.
+    /// The patterns at the key `key`. `tree` has already rejected invalid ones.
     fn patterns(&mut self, table: &Table, key: &str, new: NewPattern) -> Vec<Pattern> {
         let mut seen = SeenTexts::new();
         let mut out = Vec::new();

@@ -11,19 +11,19 @@ use std::sync::Arc;
 /// may have thousands.
 const MOST: usize = 200;
 
-/// The text of one policy.
+/// The text of one policy, with an index of its lines.
 #[derive(Debug)]
 pub(super) struct PolicySource {
     /// The name of the policy, as given.
     pub(super) name: Arc<str>,
-    /// Its content.
+    /// The content of the policy.
     pub(super) text: String,
     /// Offsets of line ends, for fast lookup: every entry needs its line number.
     ends: Vec<usize>,
 }
 
 impl PolicySource {
-    /// The text of a policy, and its name in error messages.
+    /// Indexes the lines of `text`. `name` is the name of the policy in error messages.
     pub(super) fn new(name: Arc<str>, text: String) -> Self {
         let ends = text.match_indices('\n').map(|(at, _)| at).collect();
         Self { name, text, ends }
@@ -53,14 +53,14 @@ impl PolicySource {
     }
 }
 
-/// One error.
+/// An error in the text of a policy, or an error that prevents its loading.
 #[derive(Debug)]
 pub(super) struct PolicyError {
-    /// Its position; `None` if it is outside of any policy's text.
+    /// The policy and the byte range of the error; `None` if it is outside of any policy's text.
     pub(super) place: Option<(Arc<PolicySource>, Range<usize>)>,
-    /// The error.
+    /// The message, without the correction.
     pub(super) wrong: String,
-    /// The correction.
+    /// The correction, as an instruction to the author.
     pub(super) right: String,
     /// True if a key is missing. If the file is not valid TOML, such an error is unreliable: the
     /// key may be in a part that could not be parsed.
@@ -74,20 +74,20 @@ pub struct PolicyErrors {
 }
 
 impl PolicyErrors {
-    /// Removes repeated errors; `Ok` if there are no errors.
+    /// Collects errors, without those that repeat the error before them; `Ok` if there are none.
     pub(super) fn of(mut problems: Vec<PolicyError>) -> Result<(), Self> {
         problems
             .dedup_by(|a, b| a.wrong == b.wrong && a.start() == b.start() && a.name() == b.name());
         if problems.is_empty() { Ok(()) } else { Err(Self { problems }) }
     }
 
-    /// Number of errors.
+    /// Number of errors, without the repeated ones.
     pub fn count(&self) -> usize {
         self.problems.len()
     }
 
     /// The errors with their lines, as text for the terminal. Errors after the first 200 are only
-    /// counted.
+    /// counted. `color` adds ANSI colours.
     pub fn render(&self, color: bool) -> String {
         let renderer = if color { Renderer::styled() } else { Renderer::plain() };
         let shown = self.problems.iter().take(MOST);
@@ -123,7 +123,7 @@ impl PolicyError {
         format!("{error} {}\n{help} {}", shown(&self.wrong), shown(&self.right))
     }
 
-    /// An error with its line.
+    /// The error as text, with the line of the policy at its position.
     fn render(
         &self,
         (source, span): &(Arc<PolicySource>, Range<usize>),

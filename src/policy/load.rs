@@ -19,9 +19,9 @@ use toml::de::DeTable;
 /// Maximum length of a chain of `extends`.
 const MOST_DEEP: usize = 32;
 
-/// Access to policy files.
+/// Access to policy files, which the command line gives to [`load`].
 pub trait PolicyFiles {
-    /// The bytes of a file.
+    /// The content of a file, or the error of opening or reading it.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
     /// The identity of a file, equal for all of its names.
     fn real(&self, path: &Path) -> PathBuf;
@@ -32,7 +32,7 @@ type TextRange = Option<(Arc<PolicySource>, Range<usize>)>;
 
 /// Merges the built-in default, then the policies in `named`, in order. Each is the name of a
 /// built-in or a file. A policy that is named or extended several times is merged at its first
-/// occurrence.
+/// occurrence. The error holds all errors of these policies.
 pub fn load<'a>(
     named: impl IntoIterator<Item = &'a OsStr>,
     files: &dyn PolicyFiles,
@@ -238,7 +238,8 @@ pub fn built_in_names() -> Vec<String> {
     files.chain(wheel::built_in_names()).collect()
 }
 
-/// The file of a named policy, and the platform that the name selects in a file of auditwheel.
+/// Splits the name of a policy: the file, and the platform that the name selects in a file of
+/// auditwheel (`FILE#PLATFORM`). The platform is `None` if the name selects none.
 pub fn split_tag(name: &str) -> (&str, Option<&str>) {
     wheel::split(name).unwrap_or((name, None))
 }

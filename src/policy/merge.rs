@@ -140,7 +140,7 @@ fn unite<T: ListEntry, K: Ord>(all: &mut Vec<T>, more: Vec<T>, key: impl Fn(&T) 
 
 /// An entry of a list in policies.
 trait ListEntry {
-    /// Its source and line.
+    /// The source and line of the entry.
     fn origin(&self) -> &Origin;
 }
 

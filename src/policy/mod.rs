@@ -78,11 +78,11 @@ pub fn source_in_words(source: &str) -> String {
 /// A calendar day; days compare chronologically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Day {
-    /// The year.
+    /// The year of the Gregorian calendar.
     pub year: u16,
-    /// 1 to 12.
+    /// The month, 1 to 12.
     pub month: u8,
-    /// 1 to 31.
+    /// The day of the month, 1 to 31.
     pub day: u8,
 }
 
@@ -95,11 +95,11 @@ impl std::fmt::Display for Day {
 /// An entry that names a rule by an old id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renamed {
-    /// The id in the policy.
+    /// The old id, as the policy spells it.
     pub old: String,
-    /// The current id.
+    /// The current id of the same rule.
     pub new: &'static str,
-    /// Its location.
+    /// The source and line of the entry.
     pub origin: Origin,
 }
 
@@ -113,35 +113,35 @@ pub struct Policy {
     /// Levels of rules and groups, each name once; [`Policy::level_of`] selects the one that
     /// applies.
     pub levels: Vec<LevelSetting>,
-    /// `[[waive]]`
+    /// The `[[waive]]` entries: findings that the policy accepts.
     pub waivers: Vec<Waiver>,
-    /// `[require] files`, `headers`, `pkgconfig` and `programs`
+    /// `[require] files`, `headers`, `pkgconfig` and `programs`: files that a prefix must have.
     pub required_files: Vec<RequiredFile>,
-    /// `[require] cmake-packages`
+    /// `[require] cmake-packages`: CMake packages that a prefix must have.
     pub required_packages: Vec<RequiredPackage>,
-    /// `[require] symbols`
+    /// `[require] symbols`: symbols that certain files must define.
     pub required_symbols: Vec<SymbolAt>,
-    /// `[forbid] libraries`
+    /// `[forbid] libraries`: libraries that no object may need.
     pub forbidden_libraries: Vec<ForbiddenLibrary>,
-    /// `[forbid] symbols`
+    /// `[forbid] symbols`: symbols that certain files may neither define nor refer to.
     pub forbidden_symbols: Vec<SymbolAt>,
-    /// `[limits.symbol-versions]`
+    /// `[limits.symbol-versions]`: the newest symbol versions that objects may need.
     pub version_limits: Vec<VersionLimit>,
-    /// `[search-path]`
+    /// `[search-path]`: requirements for DT_RPATH and DT_RUNPATH.
     pub search_path: SearchPath,
-    /// `[gpu]`
+    /// The `[gpu]` table: requirements for device code.
     pub gpu: Gpu,
-    /// `[[host]]`
+    /// The `[[host]]` entries: host programs, with patterns that recognise their plugins.
     pub hosts: Vec<HostEntry>,
-    /// `[[archive]]`
+    /// The `[[archive]]` entries: requirements for static archives.
     pub archives: Vec<ArchivePolicy>,
-    /// `[[provider]]`
+    /// The `[[provider]]` entries: names of archives that define symbols.
     pub providers: Vec<ProviderEntry>,
     /// `[provided] libraries`: sonames that the target system provides. The libraries are not
     /// opened, and not reported as missing. Policies of auditwheel also list such sonames.
     pub provided: Vec<Provided>,
     /// `[provided] only`: true if objects may not need any other library from outside of the
-    /// prefix.
+    /// prefix. `None` if no policy sets it.
     pub provided_only: Option<(bool, Origin)>,
     /// Platforms that the policy demands by name.
     pub platforms: Vec<Platform>,
@@ -150,24 +150,24 @@ pub struct Policy {
 /// The level of a rule or group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LevelSetting {
-    /// The rule or group.
+    /// The id of a rule, or the name of a group.
     pub name: String,
-    /// Its level.
+    /// The level of the rule, or of all rules of the group.
     pub level: Level,
-    /// Its location.
+    /// The source and line of the entry.
     pub origin: Origin,
 }
 
 /// A `[[waive]]` entry: accepted findings of one rule. All selectors that are set must match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiver {
-    /// The id of a rule.
+    /// The id of the rule whose findings are accepted.
     pub rule: String,
     /// Matches the path below the prefix.
     pub path: Option<Pattern>,
     /// Matches the raw symbol.
     pub symbol: Option<Pattern>,
-    /// Matches the version.
+    /// Matches the symbol version.
     pub version: Option<Pattern>,
     /// Matches the needed name of the library.
     pub library: Option<Pattern>,
@@ -175,13 +175,13 @@ pub struct Waiver {
     pub target: Option<Pattern>,
     /// Matches the archive member.
     pub member: Option<Pattern>,
-    /// Matches the detail.
+    /// Matches the `detail` of a finding, as in JSON reports.
     pub detail: Option<Pattern>,
     /// The reason why the findings are accepted.
     pub reason: String,
-    /// The last day on which it applies.
+    /// The last day on which the waiver applies; `None` if it does not expire.
     pub expires: Option<Day>,
-    /// Its location.
+    /// The source and line of the entry.
     pub origin: Origin,
 }
 
@@ -201,7 +201,7 @@ impl Waiver {
     }
 }
 
-/// Lists of files that a prefix must have.
+/// A list of files that a prefix must have; each list is a key of `[require]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileList {
     /// Files by their paths.
@@ -215,7 +215,7 @@ pub enum FileList {
 }
 
 impl FileList {
-    /// All lists.
+    /// All lists, in the order in which `policy show` writes them.
     pub const ALL: [Self; 4] = [Self::Files, Self::Headers, Self::PkgConfig, Self::Programs];
 
     /// The key in `[require]`.
@@ -267,7 +267,7 @@ pub struct RequiredPackage {
     pub components: Vec<String>,
     /// The reason, if the policy has one.
     pub reason: Option<String>,
-    /// Its location.
+    /// The source and line of the entry.
     pub origin: Origin,
 }
 
@@ -280,7 +280,7 @@ pub struct RequiredFile {
     pub text: String,
     /// Matches paths below the prefix; one match is enough.
     pub path: Pattern,
-    /// Its location.
+    /// The source and line of the entry.
     pub origin: Origin,
 }
 
@@ -297,7 +297,7 @@ pub struct SymbolAt {
     pub symbol: Pattern,
     /// The reason, if the policy has one.
     pub reason: Option<String>,
-    /// Its location.
+    /// The source and line of the entry.
     pub origin: Origin,
 }
 
@@ -308,27 +308,27 @@ pub struct ForbiddenLibrary {
     pub name: Pattern,
     /// The reason, if the policy has one.
     pub reason: Option<String>,
-    /// Its location.
+    /// The source and line of the entry.
     pub origin: Origin,
 }
 
 /// The newest version of a family that objects may need: `GLIBC` up to `2.17`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionLimit {
-    /// The text before the underscore and the number.
+    /// The text before the underscore and the number: `GLIBC` in `GLIBC_2.17`.
     pub family: String,
     /// The newest allowed version number: `2.17` is `[2, 17]`.
     pub newest: Vec<u32>,
     /// The numbers of all versions that objects may need, if a platform lists them.
     pub listed: Option<BTreeSet<String>>,
-    /// Its location.
+    /// The source and line of the entry.
     pub origin: Origin,
 }
 
 /// Requirements for the search paths of objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchPath {
-    /// The tag that objects must use, if they have a search path.
+    /// The tag that objects with a search path must use; `None` accepts both tags.
     pub require: Option<(SearchTag, Origin)>,
     /// Allowed starts of entries, compared component by component; `None` allows everything.
     pub allow: Option<(Vec<String>, Origin)>,
@@ -341,26 +341,26 @@ impl SearchPath {
     }
 }
 
-/// `[search-path] require`
+/// The value of `[search-path] require`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchTag {
-    /// DT_RPATH
+    /// Search paths must be DT_RPATH.
     Rpath,
-    /// DT_RUNPATH
+    /// Search paths must be DT_RUNPATH.
     Runpath,
     /// No search path is allowed.
     None,
 }
 
-/// `[gpu]`
+/// The `[gpu]` table: requirements for device code, and the HIP runtime that loads it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gpu {
-    /// Processors that the device code must support.
+    /// GPU targets, such as `gfx90a`, that all device code must serve; `None` requires none.
     pub targets: Option<(Vec<String>, Origin)>,
-    /// True if the device code must support only these processors.
+    /// True if the device code may serve no other targets; `None` if no policy sets it.
     pub exact: Option<(bool, Origin)>,
     /// `stock`, `debian` or `nix`: the profile of the HIP runtime, which decides which code objects
-    /// the runtime accepts.
+    /// the runtime accepts. `None` if no policy sets it.
     pub loader: Option<(String, Origin)>,
 }
 
@@ -368,7 +368,7 @@ pub struct Gpu {
 /// symbols of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostEntry {
-    /// The name, such as `python`.
+    /// The name of the host program in reports, such as `python`.
     pub name: String,
     /// Patterns for paths below the prefix: matching files are its plugins.
     pub plugins: Vec<Pattern>,
@@ -385,7 +385,7 @@ pub struct HostEntry {
     /// The name of a file beside the program. It lists the libraries that the program opens before
     /// its plugins, one in each line.
     pub list: Option<String>,
-    /// Its location.
+    /// The source and line of the entry.
     pub origin: Origin,
 }
 
@@ -396,11 +396,12 @@ pub struct ArchivePolicy {
     pub matches: Pattern,
     /// If a member refers to a symbol with a matching name, a member of the archive must define it.
     pub covers: Vec<Pattern>,
-    /// The list of archives that it is merged from.
+    /// The path of the list of archives that the archive is merged from; `None` if the policy names
+    /// none.
     pub deps_list: Option<PathBuf>,
-    /// Archive sets of the list, each with the directory of its archives.
+    /// Variables of the list that hold archives, each with the directory of these archives.
     pub from: Vec<(String, PathBuf)>,
-    /// Its location.
+    /// The source and line of the entry.
     pub origin: Origin,
 }
 
@@ -417,7 +418,7 @@ pub struct ProviderEntry {
     /// Matches the path, below the prefix, of files that refer to the symbol; `None` for every
     /// file.
     pub path: Option<Pattern>,
-    /// Its location.
+    /// The source and line of the entry.
     pub origin: Origin,
 }
 
@@ -426,6 +427,6 @@ pub struct ProviderEntry {
 pub struct Provided {
     /// The soname.
     pub soname: String,
-    /// Its location.
+    /// The source and line of the entry.
     pub origin: Origin,
 }

@@ -20,7 +20,8 @@ impl ProviderEntry {
         symbol.starts_with(fixed.as_bytes()) && self.archive_of(symbol).is_some()
     }
 
-    /// The bare name of the archive that defines `symbol`, if the entry matches the symbol.
+    /// The bare name of the archive that defines `symbol`; `None` if the entry does not match the
+    /// symbol.
     pub fn archive_of(&self, symbol: &[u8]) -> Option<String> {
         let part = filling(&self.symbol, std::str::from_utf8(symbol).ok()?)?;
         Some(self.archive.replace(HOLE, part))

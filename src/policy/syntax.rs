@@ -1,5 +1,5 @@
-//! Converts the syntax errors of the TOML parser. Recognises other errors that only follow from a
-//! syntax error. `build` calls this module.
+//! Converts the syntax errors of the TOML parser to policy errors. Recognises other errors that
+//! only follow from a syntax error, so that they are not reported. `build` calls this module.
 
 use super::errors::{PolicyError, PolicySource};
 use crate::order::Arrange as _;

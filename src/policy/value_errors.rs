@@ -10,7 +10,7 @@ pub(super) struct ValueError {
     value: Option<String>,
     /// The error, as a sentence without its subject.
     wrong: String,
-    /// The correction.
+    /// The correction, as an instruction to the author.
     pub(super) right: String,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn suggestion(typed: &str, known: &[&str]) -> String {
     }
 }
 
-/// Checks that a text is one of `known`; `what` is their kind, with an article.
+/// Checks that a text is one of `known`; `what` is the kind of these texts, with an article.
 pub(super) fn one_of(text: &str, what: &str, known: &[&str]) -> Result<(), ValueError> {
     if known.contains(&text) {
         return Ok(());
@@ -53,7 +53,7 @@ pub(super) fn one_of(text: &str, what: &str, known: &[&str]) -> Result<(), Value
     fault(wrong, suggestion(text, known))
 }
 
-/// The noun without its article.
+/// The noun of `what`, without its article.
 fn bare(what: &str) -> &str {
     what.split_once(' ').map_or(what, |(_, bare)| bare)
 }
@@ -175,7 +175,7 @@ fn raw_name(text: &str, right: &str) -> Result<(), ValueError> {
     }
 }
 
-/// Checks a pattern for symbols.
+/// Checks a pattern that is compared with raw symbols.
 pub(super) fn symbols(text: &str) -> Result<(), ValueError> {
     raw_name(text, RAW_PATTERN)?;
     name(text)
@@ -215,7 +215,7 @@ pub(super) fn soname(text: &str) -> Result<(), ValueError> {
     plain(text, "a soname")
 }
 
-/// Checks a template for symbols.
+/// Checks the symbol of a `[[provider]]` entry: a raw name that may have `{T}`.
 pub(super) fn symbol_template(text: &str) -> Result<(), ValueError> {
     raw_name(text, RAW)?;
     template(text)

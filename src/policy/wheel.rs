@@ -15,14 +15,14 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// One platform.
+/// One platform in a file of auditwheel.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WheelPlatform {
     name: String,
     aliases: Vec<String>,
     priority: i64,
-    /// The versions, by architecture and then by family.
+    /// The numbers of the symbol versions, by architecture and then by family.
     symbol_versions: BTreeMap<String, BTreeMap<String, Vec<String>>>,
     /// Sonames that it provides.
     lib_whitelist: Vec<String>,
@@ -48,8 +48,8 @@ fn musl_soname(arch: &str) -> String {
     format!("libc.musl-{arch}.so.1")
 }
 
-/// The policy for `tag`, a platform and an architecture. Without a tag, the file must have exactly
-/// one platform, for one architecture.
+/// The policy for the platform and architecture `tag` of the file `source`. Without a tag, the file
+/// must have exactly one platform, for one architecture.
 pub(super) fn build(
     source: &Arc<PolicySource>,
     origin: &Arc<str>,
@@ -100,8 +100,9 @@ pub(super) fn build(
     Ok(platform.policy(arch, &origin))
 }
 
-/// A correction. If the tag lacks an architecture, it lists the complete tags. Otherwise, it names
-/// the tag that was probably meant, or else the names and architectures of all tags.
+/// The correction for an unknown or absent tag. If the tag lacks an architecture, it lists the
+/// complete tags. Otherwise, it names the tag that was probably meant, or else the names and
+/// architectures of all tags.
 fn choices(all: &[(&WheelPlatform, String, String)], tag: Option<&str>) -> String {
     let lacks_arch = |name: &str| tag == Some(name);
     let arches: Vec<String> = all
@@ -221,7 +222,7 @@ impl WheelPlatform {
     }
 }
 
-/// The built-in files.
+/// The built-in files of auditwheel, each with the C library of its platforms.
 const BUILT_IN: [(Libc, &str); 2] = [
     (Libc::Glibc, include_str!("../../policies/manylinux-policy.json")),
     (Libc::Musl, include_str!("../../policies/musllinux-policy.json")),
@@ -236,7 +237,7 @@ fn platforms(text: &str) -> Vec<WheelPlatform> {
 }
 
 /// The built-in platform with this name or alias. It has all its architectures, or only the
-/// architecture at the end of `name`.
+/// architecture at the end of `name`. `None` if there is none.
 pub(super) fn built_in(name: &str) -> Option<platform::Platform> {
     if !name.starts_with("manylinux") && !name.starts_with("musllinux") {
         return None;

@@ -30,7 +30,7 @@ pub(super) struct ReportEntry<'r> {
 
 /// The entries of a report, and data that they share.
 pub(super) struct Entries<'r> {
-    /// Causes by id.
+    /// The causes by id, for the evidence that findings share.
     pub(super) causes: Causes<'r>,
     /// The prefix of all listed findings, if they share one and it is not `/`.
     pub(super) prefix: Option<&'r Path>,
@@ -84,13 +84,14 @@ impl<'r> Entries<'r> {
         Self { causes: Causes::of(report), prefix, all }
     }
 
-    /// A path; relative if it is below the prefix that all findings share.
+    /// The path for people, relative to the prefix that all findings share. A path outside of that
+    /// prefix stays absolute.
     pub(super) fn short(&self, path: &Path) -> String {
         let below = self.prefix.and_then(|prefix| path.strip_prefix(prefix).ok());
         show_path(below.filter(|below| !below.as_os_str().is_empty()).unwrap_or(path))
     }
 
-    /// The path of a finding's file.
+    /// The path of a finding's file, shortened by [`Self::short`].
     pub(super) fn file(&self, finding: &ReportFinding) -> String {
         self.short(&finding.full_path())
     }
@@ -113,12 +114,12 @@ impl<'r> Entries<'r> {
         out
     }
 
-    /// The subject of an entry, and its defect.
+    /// The two parts of an entry's heading: the subject, such as a file or symbol, and the defect.
     pub(super) fn heading(&self, entry: &ReportEntry<'_>) -> (String, String) {
         let symbols = || count(entry.symbols(), "undefined symbol", "undefined symbols");
         if let Some(group) = entry.group {
             let (subject, rest) = self.heading_of_group(entry, group);
-            // The totals count causes, not entries.
+            // The heading has the number of causes, because the totals count causes, not entries.
             return (subject, format!("{rest} {}", name(&format!("({} causes)", group.causes))));
         }
         let cause = entry.cause;
@@ -213,7 +214,7 @@ impl<'r> ReportEntry<'r> {
         self.cause.lacks_provider() && symbol(one).chars().count() <= MOST_SUBJECT
     }
 
-    /// Number of distinct symbols.
+    /// Number of distinct symbols that the findings are about.
     pub(super) fn symbols(&self) -> usize {
         self.group.map_or(self.cause.symbols, |group| group.symbols)
     }
@@ -228,7 +229,8 @@ impl<'r> ReportEntry<'r> {
     }
 }
 
-/// The library that all findings forbid. `None` if a finding is about another library or rule.
+/// The forbidden library that all findings are about. `None` if a finding is about another library
+/// or rule.
 fn forbidden(findings: &[&ReportFinding]) -> Option<String> {
     let library = |finding: &&ReportFinding| {
         let is_forbidden = *finding.rule == *"forbidden-library";

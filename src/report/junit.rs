@@ -121,7 +121,7 @@ impl Counts {
         counts
     }
 
-    /// The attributes with the counts. `skipped` is an attribute of suites only.
+    /// The attributes with the counts. Only `testsuite` elements have the attribute `skipped`.
     fn attributes(&self, is_suite: bool) -> String {
         let Self { tests, failures, errors, skipped } = self;
         let skipped = if is_suite { format!(" skipped=\"{skipped}\"") } else { String::new() };

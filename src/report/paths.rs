@@ -8,21 +8,23 @@ use percent::encoded;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
-/// The directory that paths are relative to, and the sysroot.
+/// Translates paths of the audited system to paths on this machine. The current directory, the
+/// sysroot and the stages decide where a file is. `base` decides how outputs write it.
 #[derive(Clone, Debug, Default)]
 pub struct Paths {
-    /// `--relative-to` or the current directory; `None` for full paths.
+    /// The directory that paths in outputs are relative to: `--relative-to`, or the current
+    /// directory. `None` for full paths.
     pub base: Option<PathBuf>,
     /// The current directory. Relative paths start there, such as the paths of policies.
     pub here: PathBuf,
-    /// The sysroot of `--root`.
+    /// The directory of `--root`, with links resolved; `None` without this option.
     pub sysroot: Option<PathBuf>,
     /// The staging directories, with links resolved.
     pub stages: Vec<PathBuf>,
     /// Paths of policies in findings. They are outside of the sysroot.
     pub policies: Vec<PathBuf>,
-    /// Staged files whose path below the staging directory differs from the installed path. The
-    /// keys are the installed paths.
+    /// Staged files whose installed path (key) differs from the path below the staging directory
+    /// (value).
     pub staged: FastMap<PathBuf, PathBuf>,
 }
 
@@ -97,7 +99,7 @@ impl Paths {
         }
     }
 
-    /// The base as a URI with a slash at its end.
+    /// The base as a URI with a slash at its end; `None` without a base.
     pub(super) fn base_uri(&self) -> Option<String> {
         let base = self.base.as_deref()?;
         let text = encoded(base.as_os_str().as_bytes());

@@ -74,7 +74,7 @@ fn notifications(report: &Report, left_out: usize) -> Vec<Value> {
         .collect()
 }
 
-/// A rule, with its page as help.
+/// The SARIF description of a rule (`reportingDescriptor`), with the rule's page as help.
 fn rule(report: &Report, id: &str) -> Value {
     let ran = report.rules.iter().find(|rule| rule.id == id);
     let known = rules::find(id);

@@ -12,12 +12,12 @@ use std::io::{self, Write};
 /// Upper bound for the findings that `incomplete` lists without `-v`.
 const MOST: usize = 20;
 
-/// Upper bounds for the list of causes: without `-v`, and with `-q`. With `-q` the list is longer,
-/// because the report has no entries before it.
+/// Maximum number of causes in the list without `-v` and `-q`.
 const MOST_CAUSES: usize = 5;
+/// Maximum number of causes in the list with `-q`, when no entries precede the list.
 const MOST_QUIET: usize = 40;
 
-/// Writes the summary.
+/// Writes the summary, without the next command. With `-q`, leaves out less important lines.
 pub(super) fn write(
     report: &Report,
     entries: &Entries<'_>,

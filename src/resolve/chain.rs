@@ -1,7 +1,7 @@
 //! Chains of needs. A chain leads from the program to a module, and each object in the chain loaded
-//! the next one. Only the ends of a long chain are shown. The ends are found without a walk through
-//! the middle. If every module of a long chain has a finding, walks through the middle would take
-//! quadratic time.
+//! the next one. Only the ends of a long chain are shown, and they are found without a walk through
+//! the middle. With such walks, a long chain with a finding for each module would take quadratic
+//! time.
 
 use super::{LinkMap, ROOT};
 use crate::id::{Id as _, ModuleId};
@@ -21,8 +21,8 @@ pub struct Chain {
     pub left_out: usize,
 }
 
-/// For each module, the length of its chain, and hop number `MOST / 2` of that chain (the last hop
-/// of a shorter chain).
+/// For each module, the length of its chain, and the hop at which the head of the shortened chain
+/// ends. This is hop number `MOST / 2`, or the last hop of a shorter chain.
 #[derive(Debug, Default)]
 pub(super) struct Depths(OnceLock<Vec<(u32, ModuleId)>>);
 

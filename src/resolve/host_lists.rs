@@ -19,9 +19,9 @@ const MOST_LISTED: usize = 200;
 
 impl HostPrograms {
     /// Adds the host programs of `[[host]]` entries with a `list`: programs in the directory of the
-    /// list file whose bytes contain the file name of the list. The plugins of such a program are
-    /// the listed libraries, the libraries of `loads`, and the shared objects below the directory
-    /// without another host.
+    /// list file that contain the file name of the list. The plugins of such a program are the
+    /// listed libraries and the libraries of `loads`. Shared objects below the directory that have
+    /// no other host program are its plugins too.
     pub(super) fn add_lists(
         &mut self,
         plan: &Plan,
@@ -53,7 +53,8 @@ impl HostPrograms {
         }
     }
 
-    /// Adds a program that opens `libraries`, and its plugins in `dir` and below.
+    /// Adds a program that opens `libraries` in this order. The objects of `shared` in `dir` and
+    /// below become its plugins, unless they have another host program.
     fn add_list(
         &mut self,
         store: &dyn FactStore,
@@ -91,7 +92,7 @@ impl HostPrograms {
     }
 }
 
-/// Directories that hold both programs and shared objects, each with its programs.
+/// The directories that hold both audited programs and objects of `shared`, each with its programs.
 fn directories<'s>(
     store: &'s dyn FactStore,
     audited: &[FileId],
@@ -108,7 +109,7 @@ fn directories<'s>(
     out
 }
 
-/// Paths of the libraries that a list names, one a line; empty if the list cannot be read.
+/// Paths of the libraries that a list in `dir` names, one a line; empty if the list cannot be read.
 fn listed(store: &dyn FactStore, dir: &Path, list: &str) -> Result<Vec<PathBuf>, Need> {
     let path = dir.join(list).into_os_string();
     let Ok(text) = store.bytes(path.as_bytes())? else { return Ok(Vec::new()) };

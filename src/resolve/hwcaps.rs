@@ -31,9 +31,9 @@ fn is_x86(machine: MachineRow) -> bool {
     matches!(machine.name, "x86_64" | "x32")
 }
 
-/// `$PLATFORM`, which is also a part of legacy subdirectories. `None` where the kernel's value
-/// depends on the processor (`v7l`, `power9`, `z15`). A search path entry with `$PLATFORM` is then
-/// dropped.
+/// The value of `$PLATFORM`, which is also a part of legacy subdirectories. `None` on machines
+/// where the kernel's value depends on the processor (`v7l`, `power9`, `z15`). A search path entry
+/// with `$PLATFORM` is then dropped.
 pub(super) fn platform(machine: MachineRow, cpu: &Cpu) -> Option<&'static str> {
     cpu.platform.filter(|_| is_x86(machine)).or(machine.platform)
 }
@@ -52,8 +52,9 @@ pub(super) fn subdirs(machine: MachineRow, cpu: &Cpu, release: GlibcVersion) -> 
     out
 }
 
-/// The legacy subdirectories: every combination of the names. `names` is in ascending order of
-/// importance; combinations with the most important name come first.
+/// The legacy subdirectories in search order: every combination of `tls`, the platform and the
+/// names of processor features. `names` is in ascending order of importance, and combinations with
+/// the most important name come first.
 fn legacy(machine: MachineRow, cpu: &Cpu) -> Vec<Vec<u8>> {
     let mut names: Vec<&str> = match machine.name {
         "x86_64" | "x32" => vec!["x86_64"],
@@ -76,9 +77,9 @@ fn legacy(machine: MachineRow, cpu: &Cpu) -> Vec<Vec<u8>> {
     out
 }
 
-/// The bits that a cache entry of the old scheme may have (`search_cache`, `elf/dl-cache.c`):
-/// `tls`, the processor's features (`sysdeps/x86/dl-hwcap.h`) and its platform. ldconfig sets bits
-/// of x86 names only.
+/// The legacy hwcap bits that a cache entry may have on this processor (`search_cache`,
+/// `elf/dl-cache.c`): `tls`, the processor's features (`sysdeps/x86/dl-hwcap.h`) and its platform.
+/// ldconfig sets bits only for names of x86.
 pub(super) fn legacy_bits(machine: MachineRow, cpu: &Cpu) -> u64 {
     let features = match machine.name {
         "x86_64" | "x32" => 1 << 1 | u64::from(cpu.avx512_1) << 2,

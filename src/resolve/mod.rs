@@ -1,6 +1,6 @@
 //! Finds the file that the loader loads for each need of an entry point, in load order. The module
-//! `musl` follows musl's loader; all others follow glibc (`elf/dl-load.c`, `elf/dl-deps.c`,
-//! `elf/dl-cache.c`). Each file of this folder cites its sources.
+//! `musl` follows musl's loader; the other modules follow glibc's (`elf/dl-load.c`,
+//! `elf/dl-deps.c`, `elf/dl-cache.c`). Each file of this folder cites its sources.
 //!
 //! The stage opens no file. It takes facts from a [`FactStore`](crate::facts::FactStore) and
 //! returns a list of [`Need`](crate::facts::Need) for the missing ones. `audit` reads them and runs
@@ -42,13 +42,14 @@ use crate::id::{FileId, Id as _, LoaderId, ModuleId, StrId};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A file from which a closure starts, with its path, loader and host program.
+/// A file from which a closure starts: a program or shared object, with its loader and, for a
+/// plugin, its host program.
 #[derive(Clone, Copy, Debug)]
 pub struct EntryPoint {
     /// The file.
     pub file: FileId,
     /// The path by which the file is started or opened. It appears in messages, and `$ORIGIN` may
-    /// derive from it.
+    /// be the directory of this path.
     pub path: StrId,
     /// The loader whose rules apply.
     pub loader: LoaderId,
@@ -57,7 +58,7 @@ pub struct EntryPoint {
 }
 
 impl EntryPoint {
-    /// The program of the process: the host program, or the entry point itself.
+    /// The first file of the process: the host program, or else the entry point itself.
     pub fn program(&self) -> FileId {
         self.host.unwrap_or(self.file)
     }
@@ -66,12 +67,12 @@ impl EntryPoint {
 /// One object of a link map, or a stub for a library that was not found or not searched for.
 #[derive(Clone, Debug)]
 pub struct Module {
-    /// The file; `None` for a stub.
+    /// The file; `None` for a stub, and for a loader whose binary is absent.
     pub file: Option<FileId>,
     /// The name by which the object was first requested; empty for the program.
     pub name: StrId,
-    /// The path by which the object was opened. A DT_NEEDED entry does not match the program by
-    /// this path, because glibc removes the path (`elf/rtld.c`).
+    /// The path by which the object was opened. DT_NEEDED entries match objects by this path too,
+    /// but not the program, whose path glibc removes (`elf/rtld.c`).
     pub path: StrId,
     /// Further names by which DT_NEEDED entries match the object.
     pub aliases: Vec<StrId>,
@@ -80,10 +81,10 @@ pub struct Module {
     pub requester: Option<ModuleId>,
     /// How the object was found.
     pub how: FoundBy,
-    /// Indices of the object's needs in [`Closure::edges`].
+    /// The range of the object's needs in [`Closure::edges`].
     pub edges: Range<usize>,
-    /// The highest version index that the loader knows for the object, or [`EVERY_VERSION`]; see
-    /// `versions`.
+    /// The highest version index in the loader's version table for the object, or
+    /// [`EVERY_VERSION`]. See `versions`.
     pub version_limit: u16,
 }
 
@@ -118,13 +119,14 @@ impl Module {
 pub struct Edge {
     /// The module that has the need.
     pub from: ModuleId,
-    /// The name as written in the file, before replacement of tokens.
+    /// The needed name as written in the file, before tokens such as `$ORIGIN` are replaced.
     pub raw: StrId,
-    /// The name after replacement of tokens.
+    /// The needed name after tokens are replaced.
     pub name: StrId,
     /// The tag: DT_NEEDED, DT_AUXILIARY or DT_FILTER.
     pub kind: NeedKind,
-    /// The module that satisfies the need, or a stub.
+    /// The module that satisfies the need, or the stub for a library that was not found or not
+    /// searched for.
     pub to: ModuleId,
     /// How this need was satisfied: `Loaded` if an already loaded module has the name.
     pub how: FoundBy,
@@ -137,18 +139,18 @@ pub struct Fatal {
     pub object: StrId,
     /// The defective file, if one was opened.
     pub file: Option<FileId>,
-    /// The module whose need caused it.
+    /// The module whose need the loader was mapping.
     pub requester: ModuleId,
-    /// The loader's message.
+    /// The loader's message, without its subject.
     pub text: &'static str,
 }
 
-/// An entry of a preload list that the loader could not load and skipped.
+/// An entry of LD_PRELOAD or ld.so.preload that the loader could not load and skipped.
 #[derive(Clone, Debug)]
 pub struct PreloadFailure {
-    /// The entry of the preload list.
+    /// The entry as written in the list.
     pub name: StrId,
-    /// The variable or file that lists it, as in the loader's message.
+    /// The variable or file that lists the entry, as in the loader's message.
     pub source: &'static str,
     /// The reason in the loader's message.
     pub text: &'static str,
@@ -184,11 +186,12 @@ pub struct Closure {
 struct LinkMap {
     /// The closure of the host program: its modules come first.
     base: Option<Arc<Closure>>,
-    /// Names by which DT_NEEDED entries of a plugin matched modules of its host program.
+    /// Modules of the host program that DT_NEEDED entries of the plugin matched, each with the name
+    /// in that entry.
     renamed: Vec<(ModuleId, StrId)>,
     /// The module of the entry point's own file.
     start: ModuleId,
-    /// True if filters have moved objects in the list.
+    /// True if a DT_FILTER or DT_AUXILIARY entry moved an object in the list.
     moved: bool,
     /// Filtees of the entry point. No DT_NEEDED entry matches them by name.
     hidden: Vec<ModuleId>,
@@ -202,8 +205,8 @@ struct LinkMap {
     /// The search scope: the entry point and all found objects, breadth first. Filtees precede the
     /// object that names them.
     scope: Vec<ModuleId>,
-    /// The modules of `scope` that have a file, with that file, cached for speed. For the program,
-    /// it is the file of the entry point that this link map was built for.
+    /// The modules of `scope` that have a file, each with that file, cached for speed. The program
+    /// has the file of the entry point that this link map was built for.
     found: Vec<(ModuleId, FileId)>,
     /// Order of relocation. Under glibc, dependencies precede the objects that need them. Under
     /// musl, objects are in list order, and the program comes last.
@@ -215,14 +218,16 @@ struct LinkMap {
     /// Needs that musl's loader could not satisfy: it reports each and continues. Empty under
     /// glibc.
     failures: Vec<LoadFailure>,
-    /// True if the result depends on the processor: a library was found in a hwcaps directory or by
-    /// a hwcaps entry of ld.so.cache.
+    /// True if the link map depends on the processor: a library was found in a hwcaps directory or
+    /// by a hwcaps entry of ld.so.cache.
     by_cpu: bool,
-    /// True if the result depends on the working directory.
+    /// True if the link map depends on the working directory: a search tried a relative path.
     by_cwd: bool,
-    /// True if the result depends on the process: a path leads to `/proc/self` or a similar path.
+    /// True if the link map depends on the process: a tried path leads to `/proc/self` or a similar
+    /// path.
     by_process: bool,
-    /// Depths of modules, computed when the ends of a long chain of needs are first requested.
+    /// The depth of each module in its chain of needs, computed when the ends of a long chain are
+    /// first requested.
     depths: chain::Depths,
 }
 
@@ -232,7 +237,7 @@ pub const ROOT: ModuleId = ModuleId::ROOT;
 pub const LOADER: ModuleId = ModuleId::LOADER;
 
 impl LinkMap {
-    /// Caches the files of the scope.
+    /// Fills `found` from `scope`.
     fn note_found(&mut self) {
         let file = |module: &ModuleId| Some((*module, self.module(*module).file?));
         self.found = self.scope.iter().filter_map(file).collect();
@@ -275,7 +280,7 @@ impl LinkMap {
         base.iter().chain(&self.edges)
     }
 
-    /// Needs of the module at `index`.
+    /// The needs of the module at `index`, in order.
     fn needs(&self, index: ModuleId) -> &[Edge] {
         match &self.base {
             Some(base) if index.index() < self.base_count() => base.needs(index),
@@ -283,8 +288,8 @@ impl LinkMap {
         }
     }
 
-    /// True if a need was not found, or not searched for. Needs of a host program's modules are
-    /// ignored.
+    /// True if a need of a module was not found or not searched for. The modules of a host program
+    /// do not count.
     fn lacks_any(&self) -> bool {
         self.modules.iter().any(Module::is_stub)
     }
@@ -296,8 +301,8 @@ impl LinkMap {
 }
 
 impl Closure {
-    /// The closure of `root`. The link map was built for `root`, or for an entry point with equal
-    /// needs.
+    /// The closure of `root`. `links` is the link map that was built for `root` or for an entry
+    /// point with equal needs.
     fn new(root: EntryPoint, links: Arc<LinkMap>) -> Self {
         let main = match &links.base {
             Some(base) => base.main.clone(),
@@ -311,18 +316,19 @@ impl Closure {
         self.links.start
     }
 
-    /// Needs in the order of resolution.
+    /// The needs in the order of resolution, without those of the host program's modules.
     pub fn edges(&self) -> &[Edge] {
         &self.links.edges
     }
 
-    /// The loader's list (`l_next`) without the program. Under glibc, it also holds the stubs.
+    /// The loader's list (`l_next`) without the program and without the host program's modules.
+    /// Under glibc, the list also holds the stubs.
     pub fn list(&self) -> &[ModuleId] {
         &self.links.list
     }
 
-    /// The search scope: the entry point and all found objects, breadth first. Filtees precede the
-    /// object that names them.
+    /// The search scope: the entry point and all found objects, breadth first, without the scope of
+    /// the host program. Filtees precede the object that names them.
     pub fn scope(&self) -> &[ModuleId] {
         &self.links.scope
     }
@@ -350,19 +356,19 @@ impl Closure {
         &self.links.failures
     }
 
-    /// True if the result depends on the processor: a library was found in a hwcaps directory or by
-    /// a hwcaps entry of ld.so.cache.
+    /// True if the link map depends on the processor: a library was found in a hwcaps directory or
+    /// by a hwcaps entry of ld.so.cache.
     pub fn by_cpu(&self) -> bool {
         self.links.by_cpu
     }
 
-    /// True if the result depends on the working directory.
+    /// True if the link map depends on the working directory: a search tried a relative path.
     pub fn by_cwd(&self) -> bool {
         self.links.by_cwd
     }
 
-    /// True if the result depends on the process that loads: a path leads to `/proc/self` or a
-    /// similar path.
+    /// True if the link map depends on the process: a tried path leads to `/proc/self` or a similar
+    /// path.
     pub fn by_process(&self) -> bool {
         self.links.by_process
     }
@@ -382,13 +388,13 @@ impl Closure {
         self.links.whole_edges()
     }
 
-    /// Needs of the module at `index`.
+    /// The needs of the module at `index`, in order.
     pub fn needs(&self, index: ModuleId) -> &[Edge] {
         self.links.needs(index)
     }
 
-    /// True if a need was not found, or not searched for. Needs of a host program's modules are
-    /// ignored.
+    /// True if a need of a module was not found or not searched for. The modules of a host program
+    /// do not count.
     pub fn lacks_any(&self) -> bool {
         self.links.lacks_any()
     }

@@ -1,5 +1,5 @@
-//! Names of objects as string ids, and the few flags that a link map needs. They are computed once
-//! per file, so that a build of a link map does not read the objects again.
+//! The names in objects as string ids, and the few flags of objects that a link map needs. They are
+//! computed once per file, so that builds of link maps do not read the objects again.
 
 use crate::facts::FactStore;
 use crate::format::elf::{NeedKind, Str};
@@ -14,9 +14,9 @@ type Signature = (Option<StrId>, Option<StrId>, Box<[(NeedKind, StrId)]>);
 #[derive(Clone, Copy)]
 pub(super) struct NeedName {
     pub(super) kind: NeedKind,
-    /// The text as written in the file.
+    /// The needed name as written in the file.
     pub(super) raw: StrId,
-    /// True if the text contains a dollar sign.
+    /// True if the name contains a dollar sign, so that it may have a token such as `$ORIGIN`.
     pub(super) has_token: bool,
 }
 
@@ -38,13 +38,14 @@ pub(super) struct ObjectNames {
 }
 
 impl ObjectNames {
-    /// The effective DT_RPATH. `None` if the object also has DT_RUNPATH: the loader then ignores
-    /// DT_RPATH.
+    /// The DT_RPATH that the loader uses. `None` if the object has none, or also has DT_RUNPATH:
+    /// the loader then ignores DT_RPATH.
     pub(super) fn counting_rpath(&self) -> Option<StrId> {
         self.rpath.filter(|_| self.runpath.is_none())
     }
 
-    /// True if searches for the object's needs depend only on its loader and its requesters.
+    /// True if the object itself does not change how its needs are searched for: it has neither a
+    /// search path nor DF_1_NODEFLIB.
     pub(super) fn is_plain(&self) -> bool {
         self.rpath.is_none() && self.runpath.is_none() && !self.nodeflib
     }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 impl Closure {
     /// The closure of the process after the host program has opened this entry point. `None` if the
-    /// loader stops, or if there is no host program. A missing library stays a stub and is thus
+    /// loader stops, or if there is no host program. The closure keeps the stubs of missing
+    /// libraries. A plugin that needs the same library then gets this stub, so the library is
     /// reported once.
     pub(super) fn after_opening(&self) -> Option<Self> {
         let host = self.host()?;

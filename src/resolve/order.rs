@@ -42,7 +42,7 @@ fn visit(
     }
     stack.push((start, 0));
     while let Some((module, next)) = stack.last_mut() {
-        // When the loader sorts, it does not know the entry point's own dependencies yet.
+        // When the loader sorts, it has not yet recorded the dependencies of the entry point.
         let needs = if *module == links.start { &[] } else { links.needs(*module) };
         let dep = needs.get(*next).map(|edge| edge.to);
         if let Some(dep) = dep {

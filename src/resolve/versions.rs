@@ -1,19 +1,20 @@
-//! The check of needed versions at load (`elf/dl-version.c`). For each version that an object needs
-//! of a file, the loaded object with the file's name must define the version.
+//! The check of needed versions at load (`elf/dl-version.c`). An object's DT_VERNEED table lists
+//! versions that it needs, each of a file by name. The loaded object with the file's name must
+//! define the version.
 
 use super::{Closure, FoundBy, LOADER, LinkMap, ROOT};
 use crate::facts::FactStore;
 use crate::format::elf::{EVERY_VERSION, GlibcVersion, NeedKind, Object};
 use crate::id::{FileId, Id as _, ModuleId, StrId, Strings};
 
-/// A defect of one needed version, by the loader's reaction.
+/// A defect of one needed version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VersionDefect {
     /// The version is not defined, and the program does not start.
     Missing,
     /// The version is not defined, but the need is weak: the loader only prints a message.
     WeakMissing,
-    /// The file defines no versions at all: the loader only prints a message.
+    /// The providing file defines no versions at all: the loader only prints a message.
     NoVersions,
 }
 
@@ -26,17 +27,17 @@ pub struct VersionIssue {
     pub provider: ModuleId,
     /// The name of the version that the requester needs.
     pub version: Box<[u8]>,
-    /// The defect.
+    /// The kind of defect.
     pub complaint: VersionDefect,
 }
 
 /// The error that stops the loader during the check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// An object needs versions of a file, and no loaded object has the file's name (`assert
-    /// (needed != NULL)`).
+    /// The module needs versions of a file, and no loaded object has the file's name, which is the
+    /// second field (`assert (needed != NULL)`).
     NoSuchName(ModuleId, StrId),
-    /// An object has DT_RELR and does not need the version GLIBC_ABI_DT_RELR of libc.
+    /// The module has DT_RELR and does not need the version GLIBC_ABI_DT_RELR of libc.
     Relr(ModuleId),
 }
 
@@ -65,11 +66,12 @@ fn checked_order(closure: &Closure) -> impl Iterator<Item = (ModuleId, FileId)> 
         .filter_map(|index| Some((index, closure.module(index).file?)))
 }
 
-/// Results that later entry points reuse.
+/// Memoised results of checks, and memory that later checks reuse.
 #[derive(Default)]
 pub struct VersionMemo {
-    /// By index in the names of [`NeededFiles`]: the last provider that defined all needed
-    /// versions. The result holds under every entry point, so this provider is not checked again.
+    /// For each entry of [`NeededFiles`]: the last provider that defined all versions which the
+    /// object needs of this file. The result holds under every entry point, so this provider is not
+    /// checked again.
     clean: Vec<Option<FileId>>,
     names: Stamped,
 }
@@ -78,10 +80,11 @@ pub struct VersionMemo {
 /// object of every entry point, and nearly always needs only this table.
 #[derive(Default)]
 pub struct NeededFiles {
-    /// By file: start and end of its range in `names`, and true if the object has DT_RELR without
-    /// its marker.
+    /// For each file: start and end of its range in `names`, and true if the object has DT_RELR
+    /// without the marker [`RELR_MARKER`].
     of: Vec<(usize, usize, bool)>,
-    /// The vn_file names in file order; `None` for a name that no closure contains.
+    /// The vn_file names of all files, in the order of file ids; `None` for a name that no closure
+    /// contains.
     names: Vec<Option<StrId>>,
 }
 
@@ -110,8 +113,8 @@ impl NeededFiles {
     }
 }
 
-/// A map from small numbers to modules. The map is cleared in constant time: a new stamp makes all
-/// earlier entries invalid.
+/// A map from string ids to modules. It is cleared in constant time: a new stamp makes all earlier
+/// entries invalid.
 #[derive(Default)]
 struct Stamped {
     stamp: u32,
@@ -129,7 +132,7 @@ impl Stamped {
         entry.filter(|(stamp, _)| *stamp == self.stamp).map(|(_, module)| *module)
     }
 
-    /// Adds an entry; an existing one stays.
+    /// Adds an entry, unless the name already has one.
     fn add(&mut self, name: StrId, module: ModuleId) {
         let index = name.index();
         if index >= self.entries.len() {
@@ -141,7 +144,7 @@ impl Stamped {
     }
 }
 
-/// The first object with each name, as [`find_needed`] would find it.
+/// The first object with each name, as [`find_needed`] would find it, in one table.
 struct Answering<'m>(&'m mut Stamped);
 
 impl<'m> Answering<'m> {
@@ -175,8 +178,9 @@ fn find_needed(links: &LinkMap, name: StrId) -> Option<ModuleId> {
         .or_else(|| Some(LOADER).filter(answers))
 }
 
-/// The second half of `find_needed`: the entry point's own search scope (`l_searchlist`), which has
-/// filtees that are not in the list. Other objects have no such scope.
+/// The second half of the loader's `find_needed`, for a need of the entry point: searches its own
+/// scope (`l_searchlist`), which has filtees that are not in the list. `None` for needs of other
+/// objects, which have no such scope.
 fn find_in_scope(closure: &Closure, index: ModuleId, name: StrId) -> Option<ModuleId> {
     let mut scope = closure.scope().iter().copied().filter(|_| index == closure.start());
     scope.find(|module| closure.answers(*module, name))
@@ -189,7 +193,7 @@ pub enum CheckedObjects {
     Whole,
     /// Only the entry point itself; the other objects are known to have no defect.
     Root,
-    /// All but the entry point.
+    /// All objects except the entry point itself.
     Others,
 }
 
@@ -198,7 +202,7 @@ pub enum CheckedObjects {
 pub struct VersionCheck<'a> {
     /// Facts about all files.
     pub store: &'a dyn FactStore,
-    /// The files whose versions objects need.
+    /// The names of the files whose versions objects need.
     pub needed: &'a NeededFiles,
     /// The glibc release whose rules apply.
     pub release: GlibcVersion,

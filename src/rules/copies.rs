@@ -12,7 +12,7 @@ use std::borrow::Cow;
 /// A file that a process loads, and its module in the closure of one entry point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct LoadedCopy {
-    /// The file.
+    /// The loaded file.
     pub(super) file: FileId,
     /// The entry point and the module.
     pub(super) at: (RootId, ModuleId),

@@ -13,12 +13,14 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The architecture of an object, as platforms name it; `None` if its machine has no such name.
+/// The architecture of an object, such as `x86_64`. `None` if platform tags such as
+/// `manylinux_2_28_x86_64` have no name for its machine.
 pub(super) fn arch(object: &Object) -> Option<Arch> {
     Arch::of_machine(machine::of(object.header.target())?.name)
 }
 
-/// `FILE:LINE` of a policy entry, or `FILE` for an entry of a platform, which has no line number.
+/// `FILE:LINE` of a policy entry. Without a line number, as for a built-in platform, only the name
+/// of the policy.
 pub(super) fn place(origin: &Origin) -> String {
     let source = show(origin.source.as_bytes());
     if origin.line == 0 { source } else { format!("{source}:{}", origin.line) }
@@ -29,14 +31,14 @@ pub(super) fn because(reason: Option<&str>) -> String {
     reason.map(|reason| format!(": {}", show(reason.as_bytes()))).unwrap_or_default()
 }
 
-/// The policy as the subject of a finding.
+/// The location of a finding about a policy entry: the file of the policy.
 pub(super) fn policy_file(origin: &Origin) -> Arc<Located> {
     Located { prefix: None, path: PathBuf::from(&*origin.source) }.into()
 }
 
 /// A directory given on the command line, and its prefix.
 pub(super) struct GivenDirectory<'a> {
-    /// The directory, links resolved.
+    /// The path of the directory, with links resolved.
     pub(super) dir: &'a Path,
     /// The prefix to which the paths of policies are relative.
     pub(super) prefix: PathBuf,
@@ -51,7 +53,7 @@ impl GivenDirectory<'_> {
         Located { prefix: Some(self.prefix.clone()), path: pattern.text().into() }.into()
     }
 
-    /// True if all files that `pattern` can match are in the directory.
+    /// True if all files that `pattern` can match are below the directory.
     pub(super) fn holds(&self, pattern: &Pattern) -> bool {
         let is_plain = |part: &&str| !part.contains(['*', '?', '[', '{', '\\']);
         let text = pattern.text();

@@ -66,7 +66,7 @@ sets count as listed. If a value has unknown names, such as a variable of anothe
 names: `undecided` reports the value, and archives that are not listed are not reported.
 ";
 
-/// Maximum number of names in the evidence of one finding, about listed names without a candidate
+/// Maximum number of names in the evidence of the finding about listed names without a candidate
 /// archive.
 const MOST_NAMED: usize = 100;
 
@@ -90,7 +90,8 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// Findings of `rule` about lists that have a value with unknown names.
+/// Findings of `rule` about lists with a value whose names are unknown, such as a variable of
+/// another file.
 pub(super) fn unanswered(query: &Query<'_>, rule: RuleId) -> Findings {
     let mut out = Findings::new();
     for (entry, archives) in query.merged() {
@@ -108,16 +109,16 @@ pub(super) fn unanswered(query: &Query<'_>, rule: RuleId) -> Findings {
     out
 }
 
-/// One archive and its list.
+/// A merged archive, for comparison with the list of the archives that it is merged from.
 struct Drift<'a> {
     query: &'a Query<'a>,
     list_name: String,
     archive: ArchiveId,
-    /// The names that are plain values of the list.
+    /// The listed names that are plain values and that the list does not remove again.
     names: BTreeSet<&'a [u8]>,
-    /// True if the list may have names that are unknown.
+    /// True if the list has a value whose names are unknown, and so may list further archives.
     is_open: bool,
-    /// Candidate archives on the list.
+    /// Candidate archives that the list may name; `unlisted` has the other candidate archives.
     listed: Vec<ArchiveId>,
     unlisted: Vec<ArchiveId>,
 }
@@ -216,7 +217,8 @@ impl<'a> Drift<'a> {
         is_system_library(name, found.map(|archive| &*library.entry(*archive).path), &is_there)
     }
 
-    /// For each archive, the number of members merged from it. Listed archives are searched first.
+    /// For each candidate archive, the number of members of the merged archive that come from it.
+    /// Listed archives are searched first.
     fn origins(&self) -> BTreeMap<ArchiveId, usize> {
         let library = &self.query.library();
         let sources = |archives: &[ArchiveId]| Sources::new(library, archives.iter().copied());
@@ -230,7 +232,8 @@ impl<'a> Drift<'a> {
         out
     }
 
-    /// For each library with undefined symbols: the archives that would define them.
+    /// For each library with undefined symbols, the archives that define them, if the library was
+    /// linked from the merged archive.
     fn solutions(&self) -> Vec<(FileId, Arc<Solution>)> {
         let files: BTreeSet<FileId> = order::set(self.query.undefined().iter().map(|u| u.file));
         let solve = |file: FileId| {
@@ -240,9 +243,9 @@ impl<'a> Drift<'a> {
         files.into_iter().filter_map(solve).collect()
     }
 
-    /// Findings about archives to add to the list. Such an archive is neither listed nor merged,
-    /// but it defines undefined symbols of a library or is needed by an archive that does. Symbols
-    /// to which the merged archive does not refer are ignored.
+    /// Findings about archives that are missing from the list. Such an archive is neither listed
+    /// nor merged, but it defines undefined symbols of a library or is needed by an archive that
+    /// does. Symbols to which the merged archive does not refer are ignored.
     fn needed(
         &self,
         inside: &BTreeMap<ArchiveId, usize>,

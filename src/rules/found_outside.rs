@@ -201,7 +201,8 @@ fn libraries(
 
 /// The path that the loader took, as evidence.
 fn taken(path: Arc<Path>, how: FoundBy) -> Evidence {
-    // Reports for people do not print the step `cache` of a search, so the reason names the cache.
+    // Human-readable reports do not print the step `cache` of a search, so the reason names the
+    // cache.
     let reason = if how == FoundBy::Cache { "taken from the cache" } else { "taken" };
     Evidence {
         how: Some(Cow::Borrowed(how.name())),

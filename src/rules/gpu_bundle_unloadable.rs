@@ -94,7 +94,7 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// Messages about device code in a file whose format the runtime cannot read, one for each format.
+/// One message for each format of device code in the file that the runtime cannot read.
 fn unloadable(code: &DeviceCode, process: &Process, runtime: Runtime) -> Vec<String> {
     let mut forms: BTreeMap<String, usize> = BTreeMap::new();
     let mut out = Vec::new();

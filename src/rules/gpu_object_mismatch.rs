@@ -110,7 +110,8 @@ fn damage(query: &Query<'_>, file: FileId, what: String) -> Box<Finding> {
     finding
 }
 
-/// The text of a contradiction, and the target of the entry.
+/// The text of a contradiction, and the GPU in the id of the bundle entry; `None` if the id names
+/// no AMD GPU.
 type Contradiction = (String, Option<TargetId>);
 /// The number of entries with the same contradiction, and the archive member of the first one.
 type TargetContradictions<'a> = (usize, Option<&'a [u8]>);

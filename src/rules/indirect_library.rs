@@ -79,9 +79,8 @@ fn check(query: &Query<'_>) -> Findings {
 
 type Names = BTreeSet<Vec<u8>>;
 
-/// Libraries whose symbols `module` uses although none of its DT_NEEDED entries names them. Other
-/// libraries that `module` needs load these libraries. The value has the symbols that `module`
-/// uses.
+/// The libraries whose symbols `module` uses although it does not need them itself, with these
+/// symbols. The process loads them because libraries that `module` needs need them.
 fn indirect(
     query: &Query<'_>,
     closure: &Closure,

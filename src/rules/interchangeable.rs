@@ -1,5 +1,6 @@
-//! Harmless definitions of one name in two libraries: declared interposition, vague linkage of C++,
-//! and parts of one C or C++ library.
+//! Recognises harmless duplicate definitions of one name in two libraries: declared interposition,
+//! vague linkage of C++, and parts of one C or C++ library. References bind to the definition of
+//! the winner; the loser's definition is not used.
 
 use super::query::Query;
 use crate::bind::query::alike::{are_alike, is_part_of_libc, is_weak};
@@ -24,7 +25,8 @@ const ONE_PROJECT: [&[&[u8]]; 2] = [
     &[b"libwayland-client.so.0", b"libwayland-server.so.0"],
 ];
 
-/// True if the two definitions of `name` are interchangeable.
+/// True if it is harmless that references to `name` bind to the winner, the second of `both`,
+/// instead of the loser, the first.
 pub(super) fn definitions<'q>(
     query: &Query<'q>,
     name: &[u8],
@@ -178,7 +180,7 @@ fn has_template_arguments(name: &[u8]) -> Option<bool> {
     }
 }
 
-/// The text after the `<length><name>` at the start of `text`.
+/// The text after the `<length><name>` at the start of `text`; `None` without one.
 fn after_source_name(text: &[u8]) -> Option<&[u8]> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let length: usize = std::str::from_utf8(&text[..digits]).ok()?.parse().ok()?;
@@ -259,6 +261,7 @@ impl<'q> CxxFacts<'q> {
 }
 
 /// The class whose constructor, destructor, vtable or type information has the mangled name `name`.
+/// `None` for other names.
 fn taken_class(name: &[u8]) -> Option<&[u8]> {
     let data = [&b"_ZTVN"[..], b"_ZTIN"].iter().find_map(|begin| name.strip_prefix(*begin));
     let Nested { whole, rest, .. } = nested(data.or_else(|| name.strip_prefix(b"_ZN"))?)?;
@@ -288,7 +291,8 @@ struct Nested<'n> {
     rest: &'n [u8],
 }
 
-/// Splits `inner`, the text after `_ZN` and the qualifiers of the function.
+/// Splits `inner`, the text after `_ZN` and the qualifiers of the function. `None` if a length is
+/// wrong.
 fn nested(inner: &[u8]) -> Option<Nested<'_>> {
     let (mut at, mut last) = (0_usize, 0_usize);
     loop {

@@ -150,8 +150,8 @@ fn check(query: &Query<'_>) -> Findings {
         query.facts(host).object().is_some_and(|object| object.role == Role::Program)
     };
     for (root, closure) in query.entry_points() {
-        // The host is a library in place of an unknown program. The loader would search the scope
-        // of that program first.
+        // This host is a library that stands in for an unknown program. The loader would search the
+        // scope of that program first, so bindings are not known.
         if closure.root.host.is_some_and(|host| !is_program(host)) {
             continue;
         }

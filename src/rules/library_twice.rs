@@ -90,11 +90,11 @@ enum CopyKind {
     Symbols(Common),
 }
 
-/// Names that two libraries define.
+/// Facts about the names that both of two libraries define.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Common {
     count: usize,
-    /// True if all names are functions, each of the same size in both libraries.
+    /// True if all these names are functions, each of the same size in both libraries.
     are_same_functions: bool,
 }
 
@@ -261,7 +261,7 @@ fn sample(object: &Object) -> impl Iterator<Item = u32> {
     })
 }
 
-/// The kind of copies that two files are; `None` if they are not copies of each other.
+/// How two files of one process are copies of one library or code base; `None` if they are not.
 fn compare(query: &Query<'_>, two: Two, versions: Versions) -> Option<CopyKind> {
     let objects = (query.facts(two.0).object()?, query.facts(two.1).object()?);
     let names = [query.library_name(two.0), query.library_name(two.1)];
@@ -383,7 +383,8 @@ struct Strong<'o> {
     function: Option<u64>,
 }
 
-/// The symbol at `index`, if it is a strong exported function or variable.
+/// The symbol at `index`; `None` if it is not a strong exported function or variable, or if no
+/// reference can bind to it.
 fn strong<'o>(
     object: &'o Object,
     tables: &'o Tables,

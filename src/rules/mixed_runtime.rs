@@ -58,8 +58,8 @@ are evidence (`may load`), as for `library-twice`.
 /// Runtimes that a process should load from one file only, by soname.
 const SINGLE: [&[u8]; 3] = [b"libc.so.6", b"libstdc++.so.6", LIBGCC];
 const LIBGCC: &[u8] = b"libgcc_s.so.1";
-/// Groups of runtimes of which a process should load only one: the title, and the starts of the
-/// sonames. Python wheels add a hash to sonames (`libgomp-a34b3233.so.1`).
+/// Groups of runtimes of which a process should load only one. Each row has the title in messages,
+/// and the sonames up to `.so`. Python wheels add a hash to sonames (`libgomp-a34b3233.so.1`).
 const KINDS: [(&str, &[&[u8]]); 2] = [
     ("OpenMP runtimes", &[b"libgomp", b"libomp", b"libiomp5"]),
     ("C++ ABI libraries", &[b"libstdc++", b"libc++abi"]),
@@ -179,8 +179,8 @@ fn is_of(soname: &[u8], name: &[u8]) -> bool {
 
 /// The version of a soname that is `name` with a version: `.so.1` of `libgomp.so.1`. auditwheel
 /// adds `-` and the first eight hexadecimal digits of a hash: `libgomp-a34b3233.so.1.0.0`. If
-/// auditwheel repairs a wheel twice, the name has two hashes. Sonames with other suffixes are other
-/// libraries, such as the plugin `libgomp-plugin-nvptx.so.1`.
+/// auditwheel repairs a wheel twice, the name has two hashes. `None` for sonames with other
+/// suffixes, which are other libraries, such as the plugin `libgomp-plugin-nvptx.so.1`.
 fn version_of<'s>(soname: &'s [u8], name: &[u8]) -> Option<&'s [u8]> {
     let mut rest = soname.strip_prefix(name)?;
     while let Some((hash, after)) = rest.strip_prefix(b"-").and_then(|r| r.split_at_checked(HASH))

@@ -19,10 +19,11 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Maximum numbers of definitions: [`MOST_OF_FILE`] are stored for each key and file,
-/// [`MOST_OF_ALL`] are stored for each key, and [`MOST`] are listed for each symbol.
+/// Maximum number of definitions that are stored for one key and file.
 const MOST_OF_FILE: usize = 16;
+/// Maximum number of definitions that are stored for one key, over all files.
 const MOST_OF_ALL: usize = 512;
+/// Maximum number of definitions that are listed for one symbol.
 const MOST: usize = 3;
 /// Maximum number of other class members that are listed for one symbol.
 const MOST_MEMBERS: usize = 2;
@@ -52,18 +53,18 @@ impl Miss {
     }
 }
 
-/// A definition that nearly fits.
+/// A definition that nearly fits an undefined symbol.
 #[derive(Clone, Copy)]
 pub(crate) struct NearMiss<'a> {
     /// The file that has the definition.
     pub(crate) file: FileId,
-    /// The raw name.
+    /// The name of the definition, not demangled and without version.
     pub(crate) symbol: &'a [u8],
-    /// Its version.
+    /// The version of the definition; `None` if it has none.
     pub(crate) version: Option<&'a [u8]>,
-    /// The member, if the file is an archive.
+    /// The archive member that has the definition; `None` for a shared object.
     pub(crate) member: Option<&'a [u8]>,
-    /// The difference.
+    /// The difference from the undefined symbol, in words for reports.
     pub(crate) reason: &'static str,
     /// True for another member of the class, false for a variant of the symbol itself.
     pub(crate) is_minor: bool,
@@ -79,7 +80,8 @@ struct CandidateDefinition<'a> {
     target: Option<Target>,
 }
 
-/// A key under which definitions are looked up.
+/// A key by which definitions are looked up: the name, the scope and last component, or the scope
+/// of the class.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum NearKey {
     Name(Vec<u8>),
@@ -204,7 +206,8 @@ impl NearQuery {
                 (library.entry(library.archive_of(member)).file, definition)
             }));
         }
-        // Only the first definitions of a key are kept and shown.
+        // Only the first definitions of a key are kept and shown, so they must be in the order of
+        // `archives`.
         let files = archives.iter().enumerate().map(|(at, a)| (library.entry(*a).file, at));
         let places: FastMap<FileId, usize> = files.collect();
         out.arrange_by_key(|(file, _)| places.get(file).copied());
@@ -314,8 +317,8 @@ impl<'a> NearMisses<'a> {
     }
 
     /// The definitions nearest to a symbol that `file` refers to, in the scope of an entry point,
-    /// the nearest first. A definition of the same name in `file` itself is left out. It is only
-    /// the space for a variable that the program copies from a library.
+    /// the nearest first. A definition of the same name in `file` itself is left out. Such a
+    /// definition only reserves space for a variable that the program copies from a library.
     pub(crate) fn of(&self, file: FileId, symbol: &[u8], root: RootId) -> Vec<NearMiss<'a>> {
         let Some(scope) = self.scopes.get(&root) else { return Vec::new() };
         self.nearest(symbol, &|definition| {

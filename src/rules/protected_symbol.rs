@@ -83,10 +83,10 @@ pub(super) struct TakenSymbol {
     pub(super) symbol: SymbolIndex,
 }
 
-/// The messages that `pick` selects, each with all its entry points. Messages are equal if the
-/// program, the library, the symbol and the facts are equal. A program can be several entry points:
-/// it may be started under several names, or be the host program of several plugins. `pick` returns
-/// the symbol, the library, and the facts of a message.
+/// Groups the messages that `pick` selects: one row for each program, library, symbol and facts,
+/// with all its entry points. A program can be several entry points: it may be started under
+/// several names, or be the host program of several plugins. `pick` returns the symbol, the
+/// library, and the facts of a message; `None` skips the message.
 pub(super) fn by_symbol<T: Ord>(
     query: &Query<'_>,
     pick: impl Fn(&RelocationMessage) -> Option<(SymbolIndex, ModuleId, T)>,
@@ -102,7 +102,7 @@ pub(super) fn by_symbol<T: Ord>(
 }
 
 /// A finding about a symbol that an audited program takes from a library. `said` makes the message
-/// from the names of the symbol and the library.
+/// from the names of the symbol and the library. `None` if the program is not audited.
 pub(super) fn finding(
     query: &Query<'_>,
     rule: RuleId,

@@ -1,5 +1,5 @@
-//! The read-only interface of rules to the facts and the plan of an audit. The modules `words` and
-//! `demand` write messages.
+//! The read-only interface of rules to the facts and the plan of an audit. The modules `words`,
+//! `demand` and others add methods that make findings and evidence.
 
 use super::near::NearMisses;
 use crate::audit::trace::{Traced, Traces};
@@ -37,7 +37,7 @@ use std::sync::{Arc, OnceLock};
 /// Files by file name and by soname.
 type LibrariesByName = FastMap<Box<[u8]>, Vec<FileId>>;
 
-/// Directories with the metadata of a Python wheel.
+/// The directories into which Python wheels were unpacked.
 pub(super) struct Wheels<'a>(FastSet<&'a Path>);
 
 impl Wheels<'_> {
@@ -47,13 +47,13 @@ impl Wheels<'_> {
     }
 }
 
-/// The facts of one audit.
+/// The facts and the plan of one audit, for rules.
 pub struct Query<'a> {
     audit: &'a Audit,
     plan: &'a Plan,
     explained: &'a Explained,
     solved: &'a Solved,
-    /// Locations of files, memoised.
+    /// The location of each file (prefix and path below it), computed on first use.
     located: Vec<OnceLock<Arc<Located>>>,
     /// Files that can satisfy a need, by file name and soname; computed on first use.
     by_name: OnceLock<LibrariesByName>,
@@ -75,24 +75,22 @@ impl<'a> Query<'a> {
         self.audit.view()
     }
 
-    /// All files that were read.
+    /// All files of the audit, including those that could not be read.
     pub(super) fn files(&self) -> impl Iterator<Item = (FileId, &'a FileFacts)> {
         self.audit.corpus.files.entries()
     }
 
-    /// Audited ELF files of this system.
+    /// Audited ELF files, without those that are not for this system ([`Foreign`]).
     pub(super) fn audited_objects(&self) -> impl Iterator<Item = (FileId, &'a Object)> {
         let is_ours = |facts: &FileFacts| facts.audited && facts.foreign().is_none();
         let audited = self.files().filter(move |(_, facts)| is_ours(facts));
         audited.filter_map(|(file, facts)| Some((file, facts.object()?)))
     }
 
-    /// The facts of one file.
     pub(super) fn facts(&self, file: FileId) -> &'a FileFacts {
         &self.audit.corpus.files[file]
     }
 
-    /// A file's path.
     pub(super) fn path(&self, file: FileId) -> &'a Path {
         &self.facts(file).path
     }
@@ -102,13 +100,13 @@ impl<'a> Query<'a> {
         Arc::clone(&self.facts(file).path)
     }
 
-    /// The location of a file.
+    /// The location of a file: its prefix and its path below that prefix.
     pub(super) fn locate(&self, file: FileId) -> Arc<Located> {
         let locate = || Arc::new(self.prefixes().locate(self.path(file)));
         Arc::clone(self.located[file.index()].get_or_init(locate))
     }
 
-    /// The prefixes of the run.
+    /// The prefixes of the run: the directories to which the paths of findings are relative.
     pub(super) fn prefixes(&self) -> &'a Prefixes {
         &self.audit.prefixes
     }
@@ -123,22 +121,20 @@ impl<'a> Query<'a> {
         self.audit.text(id)
     }
 
-    /// The policy.
     pub(super) fn policy(&self) -> &'a Policy {
         &self.plan.policy
     }
 
-    /// The plan of the run.
     pub(super) fn plan(&self) -> &'a Plan {
         self.plan
     }
 
-    /// A program of `--host`, by index.
+    /// The program of the `--host` option with the index `number`.
     pub(super) fn host_option(&self, number: usize) -> &'a HostFile {
         &self.plan.hosts[number]
     }
 
-    /// Needs that were not found, each with the paths tried.
+    /// Needs that were not found, each with the paths that the loader tried.
     pub(super) fn missing(&self) -> Vec<(&'a MissingLibrary, &'a [Tried])> {
         let missing = self.audit.diagnosis.missing.iter();
         missing.zip(self.explained.tried.iter().map(Vec::as_slice)).collect()
@@ -220,7 +216,8 @@ impl<'a> Query<'a> {
         self.audit.resolver.loaders.get(closure.root.loader)
     }
 
-    /// Defects in the configuration files of loaders and in the caches of Guix packages, each once.
+    /// Defects in the configuration files of loaders and in the caches of Guix packages, without
+    /// duplicates.
     pub(super) fn config_faults(&self) -> Vec<&'a ConfigDefect> {
         let loaders = self.entry_points().map(|(_, closure)| self.loader(closure));
         let own = loaders.flat_map(|loader| &loader.config_faults);
@@ -272,8 +269,8 @@ impl<'a> Query<'a> {
         self.solved.merged(self.audit, self.plan)
     }
 
-    /// The archives that define the undefined symbols of a library that was linked from `archive`.
-    /// `None` for a file that is not an object.
+    /// The archives that would define the undefined symbols of the library `file`, if it was linked
+    /// from `archive`. `None` if `file` is not an ELF object.
     pub(super) fn lacking(&self, file: FileId, archive: ArchiveId) -> Option<Arc<Solution>> {
         self.solved.solve(self.audit, file, Some(archive))
     }
@@ -330,7 +327,7 @@ impl<'a> Query<'a> {
     }
 
     /// The dynamic loader in the directory of `libc`, if `loader` loads this libc and is in another
-    /// directory. For rules that declare `Wants::OWN_LOADERS`.
+    /// directory. `None` otherwise. For rules that declare `Wants::OWN_LOADERS`.
     pub(super) fn own_loader(&self, libc: FileId, loader: FileId) -> Option<FileId> {
         self.audit.own_loader(libc, loader)
     }
@@ -341,13 +338,13 @@ impl<'a> Query<'a> {
         &self.audit.missing_dlopens
     }
 
-    /// The suspect search path entries of audited objects, each object once. For rules that declare
-    /// `Wants::SEARCH_ENTRIES`.
+    /// For each audited object, the entries of its search path that may be dead or unsafe. For
+    /// rules that declare `Wants::SEARCH_ENTRIES`.
     pub(super) fn search_entries(&self) -> impl Iterator<Item = (FileId, &'a SearchEntries)> {
         self.audit.search_entries.iter().map(|(file, entries)| (*file, entries))
     }
 
-    /// The device code. For rules that declare `Wants::DEVICE_CODE`.
+    /// All GPU code of the audit. For rules that declare `Wants::DEVICE_CODE`.
     pub(super) fn devices(&self) -> &'a Devices {
         &self.audit.devices
     }

@@ -48,7 +48,7 @@ const PACKAGES: [&str; 9] =
 const MOST: usize = 3;
 
 impl Query<'_> {
-    /// The names of needs that the loader satisfies from an entry, under any entry point.
+    /// The needed names that the loader finds in the directory of an entry, under any entry point.
     pub(super) fn found_through(&self, of: &SearchEntries, entry: &SearchEntry) -> Vec<String> {
         let closure = self.closure(of.site.root);
         let found = of.found.iter().map(|(name, path)| (self.text(*name), self.text(*path)));
@@ -104,7 +104,7 @@ impl Query<'_> {
         }
     }
 
-    /// A finding about one entry.
+    /// A finding of `rule` about one entry of the search path of `file`.
     pub(super) fn about_entry(
         &self,
         rule: RuleId,

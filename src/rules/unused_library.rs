@@ -165,6 +165,7 @@ fn used_through_program(query: &Query<'_>, used: &FastSet<Pair>, unused: &[Pair]
 }
 
 /// The library that defines the data that `program` copies, or the function whose address it fixes.
+/// `None` if no library in scope does.
 fn origin(
     query: &Query<'_>,
     closure: &Closure,

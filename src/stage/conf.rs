@@ -12,7 +12,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-/// The configuration file.
+/// The configuration file of ldconfig, which may include others.
 const CONF: &str = "/etc/ld.so.conf";
 
 /// Largest configuration file that is read, in bytes.

@@ -23,8 +23,8 @@ pub(super) struct Library {
     pub(super) name: OsString,
     /// The flags of its cache entry.
     pub(super) flags: i32,
-    /// True for a link named like the soname, or like the linker's name `libfoo.so`. ldconfig makes
-    /// no link for such an entry.
+    /// True for a link whose name is the soname or the linker's name, such as `libfoo.so`. ldconfig
+    /// makes no link for such an entry.
     is_link: bool,
 }
 
@@ -105,7 +105,7 @@ fn library(tree: &dyn Tree, dir: &Path, name: &OsStr, link: bool, of: u16) -> Op
     }
     let flags = machine::of(target)?.cache_flags.first().copied()?;
     let soname = object.soname().unwrap_or(name.as_bytes());
-    // A link whose name is neither the soname nor the linker's name is treated as a file.
+    // ldconfig treats a link with any other name as a regular file.
     let is_link = link && (name.as_bytes() == soname || is_linker_name(name.as_bytes(), soname));
     let soname = if is_link { name.as_bytes().to_vec() } else { soname.to_vec() };
     Some(Library { soname, name: name.to_owned(), flags, is_link })

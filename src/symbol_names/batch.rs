@@ -1,6 +1,6 @@
-//! A batch of names that one thread takes from members. About a thousand names are added at a time,
-//! sorted by the table's shards, so that one lock serves some thirty names. `format::archive` fills
-//! the batch.
+//! A batch of names that one thread takes from archive members. About a thousand names are added at
+//! a time, sorted by the table's shards, so that one lock serves some thirty names.
+//! `format::archive` fills the batch.
 
 use super::{Added, Growing, SHARDS, Shard, id, split};
 
@@ -41,7 +41,7 @@ impl Batch {
         Some(hash)
     }
 
-    /// Number of names.
+    /// Number of queued names.
     pub fn len(&self) -> usize {
         self.wanted.len()
     }
@@ -62,7 +62,8 @@ impl Batch {
         self.wanted.first().map_or(0, |name| split(name.hash).0)
     }
 
-    /// Sorts the names by shard; returns the start index of each shard's names.
+    /// Fills `order` with the indices of the names, sorted by shard. Returns the start of each
+    /// shard in `order`; the last number is the end of the last shard.
     pub(super) fn sort(&mut self) -> [usize; SHARDS + 1] {
         let Self { wanted, order, .. } = self;
         let mut starts = [0; SHARDS + 1];

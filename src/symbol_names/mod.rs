@@ -26,7 +26,7 @@ use std::sync::{Mutex, PoisonError};
 /// lock serves several names and threads rarely wait.
 const SHARDS: usize = 1 << SHARD_BITS;
 const SHARD_BITS: u32 = 5;
-/// Bits of a hash that distinguish the names of a shard.
+/// Mask of the hash bits that distinguish the names of a shard.
 const TAG: u64 = 0xffff_ffff;
 /// Size in bytes of a piece of text; a longer name gets its own piece. One growing buffer would be
 /// copied each time it grows, and would exist twice during the copy.
@@ -39,7 +39,7 @@ const HEADER: usize = 8;
 /// about twenty bits for each name of a run.
 const WORDS: usize = 1 << 14;
 
-/// Names by id.
+/// The finished table: the names of a run, which have ids and do not change.
 #[derive(Clone, Debug, Default)]
 pub struct SymbolNames {
     shards: Vec<Shard>,
@@ -48,7 +48,7 @@ pub struct SymbolNames {
     key: RandomState,
 }
 
-/// Names while threads add to them.
+/// The table while threads add names to it.
 #[derive(Debug)]
 pub struct Growing {
     shards: Vec<Mutex<Shard>>,
@@ -209,7 +209,7 @@ impl Growing {
         batch.clear();
     }
 
-    /// The hash of a name.
+    /// The hash of a name; it is different in each run.
     pub fn hash(&self, name: &[u8]) -> u64 {
         self.key.hash_one(name)
     }

@@ -1,5 +1,5 @@
-//! Resolves paths component by component, as the kernel does (`fs/namei.c`), for trees that cannot
-//! use the kernel for it. `..` at the top stays there, so that no path leaves the tree.
+//! Resolves paths component by component, as the kernel does (`fs/namei.c`), for trees whose paths
+//! the kernel cannot resolve. `..` at the top stays there, so that no path leaves the tree.
 
 use super::contract::is_answer;
 use crate::id::FastMap;
@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Links that the kernel follows in one path before it fails with ELOOP.
+/// Number of links that the kernel follows in one path before it fails with ELOOP.
 pub const MOST_LINKS: usize = 40;
 
 /// The functions of a tree that [`follow`] needs. [`follow`] passes only paths whose directories
@@ -26,7 +26,7 @@ pub(super) trait Lookup {
 pub(super) enum FollowedLinks {
     /// All links.
     All,
-    /// All links except one in the last component, which need not exist.
+    /// All links, but not a link in the last component. That component need not exist.
     NotLast,
 }
 
@@ -142,7 +142,8 @@ impl Ways {
         Ok(reached?.go(tree, Path::new(OsStr::from_bytes(name)), links)?.real)
     }
 
-    /// After a panic in another thread, the map still has only complete entries.
+    /// Locks the cache. A panic of another thread does not matter, because the map has only
+    /// complete entries.
     fn lock(&self) -> std::sync::MutexGuard<'_, FastMap<PathBuf, Result<Reached, Errno>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

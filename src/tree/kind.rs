@@ -1,6 +1,7 @@
 //! Identity and kind of the entry at a path, known without opening the file.
 
-/// The identity of a file and of its version.
+/// Identity, size, times and permission bits of a file. If two values are equal, they are for the
+/// same version of the same file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stat {
     /// Device number. glibc and musl identify a file by its device and inode.
@@ -38,7 +39,7 @@ pub enum Special {
 }
 
 impl Special {
-    /// The kind in words.
+    /// The kind in words, such as `a FIFO`.
     pub fn describe(self) -> &'static str {
         match self {
             Self::Fifo => "a FIFO",
@@ -64,7 +65,7 @@ pub enum EntryType {
 pub enum DirEntryKind {
     /// A symbolic link.
     Link,
-    /// Anything else.
+    /// An entry that is not a symbolic link.
     Kind(EntryType),
 }
 

@@ -53,7 +53,8 @@ impl<'t> LinkTargets<'t> {
         })
     }
 
-    /// After a panic in another thread, the map still has only complete entries.
+    /// Locks the cache. A panic of another thread does not matter, because the map has only
+    /// complete entries.
     fn lock(&self) -> std::sync::MutexGuard<'_, FastMap<PathBuf, Option<PathBuf>>> {
         self.dirs.lock().unwrap_or_else(PoisonError::into_inner)
     }

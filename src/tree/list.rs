@@ -16,12 +16,12 @@ pub(super) struct Job {
     pub(super) is_link: bool,
 }
 
-/// Finds names; runs on the calling thread.
+/// Lists the directories of the walk, on the calling thread.
 pub(super) struct Lister<'t> {
     tree: &'t dyn Tree,
-    /// Directories that are walked, with links resolved.
+    /// Real paths of all directories that the walk lists: given directories and targets of links.
     walked: Vec<PathBuf>,
-    /// Given directories, with links resolved.
+    /// Real paths of the given directories.
     given: Vec<PathBuf>,
     /// False while the given directories are listed, and true while targets of links are listed.
     is_linked: bool,
@@ -39,8 +39,8 @@ impl<'t> Lister<'t> {
         Self { tree, walked, given, is_linked: false, keeps_met }
     }
 
-    /// Keeps the links in `linked` to directories outside of all walked directories, one link for
-    /// each directory. A link to a directory above a given directory is dropped.
+    /// Selects the links in `linked` that lead to directories outside of all walked directories,
+    /// one link for each directory. A link to a directory above a given directory is dropped.
     pub(super) fn outside<T>(
         &mut self,
         mut linked: Vec<PathBuf>,

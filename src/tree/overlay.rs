@@ -23,7 +23,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Two trees as one.
+/// The upper tree, laid over the lower tree.
 pub struct OverlayTree {
     upper: Box<dyn Tree>,
     lower: Box<dyn Tree>,
@@ -44,7 +44,7 @@ pub struct OverlayTree {
 pub struct MountError {
     /// The path in the upper tree or in the merged tree.
     pub path: PathBuf,
-    /// The error.
+    /// The error number of the failed call.
     pub errno: Errno,
 }
 
@@ -171,7 +171,7 @@ impl OverlayTree {
         Ok(self.entry(path)?.path)
     }
 
-    /// The lower tree.
+    /// The lower tree, without the entries of the upper tree.
     pub fn lower(&self) -> &dyn Tree {
         &*self.lower
     }
@@ -330,7 +330,8 @@ impl OverlayTree {
         Ok(Merged { upper, lower })
     }
 
-    /// After a panic in another thread, the map still has only complete entries.
+    /// Locks the cache. A panic of another thread does not matter, because the map has only
+    /// complete entries.
     fn lock(&self) -> std::sync::MutexGuard<'_, FastMap<PathBuf, Arc<Merged>>> {
         self.merged.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -355,7 +356,7 @@ fn present<T>(answer: Result<T, Errno>) -> Result<Option<T>, Errno> {
 }
 
 /// The directory that a tree reads instead of `path`: the target of a link, real or assumed for a
-/// merged `/usr`.
+/// merged `/usr`. `None` if no link leads from `path` to a directory.
 fn followed(tree: &dyn Tree, path: &Path) -> Result<Option<PathBuf>, Errno> {
     let Some(real) = present(tree.real_path(path))?.filter(|real| real != path) else {
         return Ok(None);

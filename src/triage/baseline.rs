@@ -25,28 +25,28 @@ use std::sync::Arc;
 pub struct Baseline {
     /// The name of the file, safe to show.
     pub name: Arc<str>,
-    /// Its findings, in file order.
+    /// The lines with findings, in file order.
     pub entries: Vec<BaselineLine>,
-    /// Lines after the last finding.
+    /// Comments and empty lines after the last finding.
     pub(super) tail: Vec<Vec<u8>>,
 }
 
 /// One known finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaselineLine {
-    /// Its line number, from 1.
+    /// The number of the line in the file, from 1.
     pub line: u32,
-    /// The finding's fingerprint.
+    /// The finding's fingerprint: 32 hexadecimal digits in lower case.
     pub fingerprint: String,
-    /// Its rule, which this version may not know.
+    /// The id of the finding's rule, which this version may not know.
     pub rule: String,
-    /// Its path below the prefix.
+    /// The path of the finding's file below its prefix; empty for `-`.
     pub path: Vec<u8>,
     /// The name in the finding: a symbol, library, target, member or detail.
     pub name: Vec<u8>,
-    /// The reason why the finding is accepted.
+    /// The reason why the finding is accepted; `None` if the line states none.
     pub reason: Option<String>,
-    /// Comment lines before it.
+    /// Comments and empty lines between the previous finding and this one.
     pub(super) above: Vec<Vec<u8>>,
     /// The line as read.
     pub(super) text: Vec<u8>,
@@ -166,14 +166,15 @@ fn is_digit(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'a'..=b'f')
 }
 
-/// The baseline line of a finding.
+/// Formats the line that a new finding gets in a baseline, without a reason.
 pub(super) fn line(fingerprint: &str, finding: &Finding) -> String {
     let path = finding.file.path.as_os_str().as_bytes();
     let name = encoded(&name(finding));
     format!("{fingerprint} {} {} {name}", finding.rule, encoded(path))
 }
 
-/// The subject of a finding as one field: its most specific key, with the version.
+/// The subject of a finding: the first of symbol, library, target, member and detail that it has,
+/// followed by `@` and the version. Empty if it has none of them.
 fn name(finding: &Finding) -> Vec<u8> {
     let Finding { symbol, library, target, member, detail, .. } = finding;
     let key = [symbol, library, target, member, detail].into_iter().flatten().next();

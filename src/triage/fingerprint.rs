@@ -15,14 +15,14 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Number of digits that identify the package.
+/// Number of digits at the start of a fingerprint that identify the package.
 pub(super) const PACKAGE: usize = 8;
-/// Number of digits of a fingerprint.
+/// Number of hexadecimal digits of a fingerprint.
 pub(super) const DIGITS: usize = 32;
 
 /// The fingerprints of `findings`, in their order. Several findings may have the same one.
 pub(super) fn all(findings: &[Box<Finding>], sonames: &Sonames) -> Vec<String> {
-    // Findings about one file share the hash of the file's part.
+    // Findings about one file share a hash of the package and the path, which is computed once.
     let mut places: FastMap<usize, FingerprintFile> = FastMap::default();
     for finding in findings {
         let place = || FingerprintFile::new(finding, sonames);
@@ -32,17 +32,19 @@ pub(super) fn all(findings: &[Box<Finding>], sonames: &Sonames) -> Vec<String> {
     parallel::map(findings, |finding| place(finding).fingerprint(finding))
 }
 
-/// The fingerprint of one finding, without the soname of its file.
+/// The fingerprint of one finding, computed without the soname of its file. The file name is then
+/// not shortened, so the fingerprint may differ from the one in reports.
 pub fn fingerprint_of(finding: &Finding) -> String {
     FingerprintFile::new(finding, &Sonames::default()).fingerprint(finding)
 }
 
-/// The digits for a package name. The name of a prefix that is not a package is empty.
+/// The digits that identify the package `name` in a fingerprint. `name` is empty for a prefix that
+/// is not a package.
 pub(super) fn package_digits(name: &str) -> String {
     digits(Sha256::digest(name.as_bytes()).as_slice(), PACKAGE)
 }
 
-/// The name of the package that a prefix belongs to.
+/// The name of the package whose prefix is `prefix`; empty without a prefix or a package.
 pub(super) fn package_name(prefix: Option<&Path>) -> String {
     prefix.map(|prefix| Prefixes::package(prefix).name).unwrap_or_default()
 }
@@ -125,7 +127,8 @@ impl Sonames {
     }
 }
 
-/// Shortens `libMIOpen.so.1.0.60202` with the soname `libMIOpen.so.1` to `libMIOpen.so.1`.
+/// Cuts the file name of `path` to the soname if it starts with the soname: `libMIOpen.so.1` for
+/// `libMIOpen.so.1.0.60202`.
 fn shortened(path: &[u8], soname: Option<&[u8]>) -> Vec<u8> {
     let cut = path.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1);
     match soname {

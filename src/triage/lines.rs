@@ -18,7 +18,8 @@ pub(super) struct LineRequest<'a> {
     pub(super) fingerprint: &'a str,
     /// Its fingerprints under further hard links of the file.
     pub(super) of_links: &'a [String],
-    /// True if the finding needs a waiver: no policy waives it, and its level is not `allow`.
+    /// True if the finding gets a line before the findings for which it is false. During triage, it
+    /// is true if no policy waives the finding and its level is not `allow`.
     pub(super) needs_line: bool,
 }
 
@@ -85,10 +86,10 @@ impl<'a> Lines<'a> {
         AppliedWaiver { baseline: true, reason: entry.reason.clone(), origin, expires: None }
     }
 
-    /// Lines without a finding: the indices of stale lines, and the number of the other lines. A
-    /// line is stale if this run could have made its finding. `most` returns how many findings with
-    /// the fingerprint of a line this run could have made. It bounds the number of used and stale
-    /// lines with this fingerprint.
+    /// The lines that no finding got: the indices of stale lines, and the number of the other
+    /// lines. A line is stale if this run could have made its finding. `most` returns how many
+    /// findings with the fingerprint of a line this run could have made. At most as many lines with
+    /// this fingerprint are used or stale.
     pub(super) fn unused(&self, most: impl Fn(&BaselineLine) -> usize) -> (Vec<usize>, usize) {
         let entries = || self.baseline.entries.iter().zip(&self.used).enumerate();
         let mut made: FastMap<&str, usize> = FastMap::default();

@@ -33,17 +33,17 @@ pub use waivers::waiver_of;
 pub struct Triaged {
     /// The finding.
     pub finding: Box<Finding>,
-    /// Its rule.
+    /// The rule that made the finding.
     pub rule: &'static Rule,
-    /// Warning or error.
+    /// The level of the finding: warning or error. Findings of the level `allow` are dropped.
     pub level: Level,
     /// The fingerprint, stable across rebuilds of the package.
     pub fingerprint: String,
-    /// The fingerprints under further hard links of the file, if there is a baseline.
+    /// The fingerprints under further hard links of the file; empty without a baseline.
     of_links: Vec<String>,
 }
 
-/// The waiver of a finding.
+/// The waiver that applies to a finding.
 #[derive(Debug)]
 pub struct AppliedWaiver {
     /// True for a line of a baseline, false for an entry of a policy.
@@ -52,16 +52,16 @@ pub struct AppliedWaiver {
     pub reason: Option<String>,
     /// The file and line of the waiver.
     pub origin: Origin,
-    /// The last day on which it applies.
+    /// The last day on which the waiver applies; `None` if it never expires.
     pub expires: Option<Day>,
 }
 
 /// A waived finding.
 #[derive(Debug)]
 pub struct Waived {
-    /// The finding.
+    /// The finding, and the level that it would have without the waiver.
     pub judged: Triaged,
-    /// The waiver.
+    /// The waiver, shared by all findings that it waives.
     pub by: Arc<AppliedWaiver>,
 }
 
@@ -86,7 +86,7 @@ pub struct Triage {
 /// A baseline, and its use in the run.
 #[derive(Clone, Copy, Debug)]
 pub struct BaselineUse<'a> {
-    /// The baseline.
+    /// The parsed file of `--baseline` or `--write-baseline`.
     pub baseline: &'a Baseline,
     /// True if it waives findings. False if it is only rewritten.
     pub waives: bool,
@@ -101,7 +101,7 @@ pub struct TriageInput<'a> {
     pub known: Option<BaselineUse<'a>>,
     /// The files and rules that the run covered.
     pub scope: &'a RunScope<'a>,
-    /// Sonames of the files with findings.
+    /// Sonames and further hard links of the audited and loaded files.
     pub sonames: &'a Sonames,
 }
 
@@ -193,9 +193,9 @@ fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &TriageInput<'
 /// A stale line of a baseline.
 #[derive(Clone, Debug)]
 pub struct Stale {
-    /// The line.
+    /// The line, whose finding no longer occurs.
     pub entry: BaselineLine,
-    /// True if its file no longer exists. Then the finding went away without a repair.
+    /// True if the file of the line no longer exists. Then the finding went away without a repair.
     pub gone: bool,
 }
 

@@ -10,17 +10,18 @@ use crate::order::Arrange as _;
 /// The result of rewriting a baseline.
 #[derive(Debug, Default)]
 pub struct Rewrite {
-    /// The content of the file.
+    /// The new content of the baseline file.
     pub text: Vec<u8>,
-    /// Added lines.
+    /// The lines that were added, sorted.
     pub added: Vec<String>,
-    /// Removed lines, safe to show.
+    /// The stale lines that were removed, safe to show.
     pub removed: Vec<String>,
     /// Number of findings without a line, because no lines may be added.
     pub left_out: usize,
 }
 
 /// The new baseline after a run with the result `triage`. `known` is the baseline of the run.
+/// `may_add` is true if findings without a line get new lines.
 pub fn rewrite(known: Option<&Baseline>, triage: &Triage, may_add: bool) -> Rewrite {
     let old = known.map_or(&[][..], |baseline| &baseline.entries);
     let new = without_line(known, triage);

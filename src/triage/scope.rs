@@ -43,9 +43,10 @@ pub struct RunScope<'a> {
     /// packages.
     dirs: Vec<(Option<String>, Vec<u8>)>,
     /// Directories of the command line that are inside another one, as paths below the outer
-    /// directory. Findings about their files have paths below the inner directory.
+    /// directory. Findings about their files have paths below the inner directory. A line with a
+    /// path below the outer directory is therefore not stale.
     nested: FastSet<Below>,
-    /// Paths that could not be read.
+    /// Paths that could not be read. The run may lack findings about files there.
     blind: FastSet<Below>,
     /// Rules that ran.
     ran: FastSet<RuleId>,
@@ -135,7 +136,7 @@ impl<'s> ScopeNames<'s> {
             return false;
         };
         let fits = |path: &[u8]| waiver.path.as_ref().is_none_or(|pattern| pattern.matches(path));
-        // The beginning of a pattern may end inside of a name.
+        // `begin`, the literal start of the pattern, may end inside of a file name.
         let begin = waiver.path.as_ref().map_or(&b""[..], |pattern| pattern.ends().0);
         let may_be_below = |dir: &[u8]| is_below(begin, dir) || dir.starts_with(begin);
         if !WITHOUT_FILE.contains(&rule.id.as_str())
@@ -184,7 +185,7 @@ fn checks_loaded(rule: &str) -> bool {
 }
 
 impl<'a> RunScope<'a> {
-    /// The scope of `audit`.
+    /// The scope of the run that made `audit`. `plan` decides which rules ran.
     pub fn of(audit: &'a Audit, sonames: &Sonames, plan: &Plan) -> Self {
         let prefixes = &audit.prefixes;
         let ran = rules::RULES.iter().filter(|rule| rule.runs(plan)).map(|rule| rule.id).collect();
@@ -285,7 +286,8 @@ impl<'a> RunScope<'a> {
         self.blind.iter().any(|(of, other)| of == package && is_release(other))
     }
 
-    /// True if a directory of the command line is the prefix of `package` or contains a store.
+    /// True if a directory of the command line is the prefix of the package with the digits
+    /// `package`, or contains a store.
     fn covers(&self, package: &str) -> bool {
         let mut whole = self.dirs.iter().filter(|(_, dir)| dir.is_empty());
         whole.any(|(of, _)| of.as_ref().is_none_or(|of| of == package))

@@ -1,5 +1,5 @@
-//! Facts that a run did not decide: files without a complete load, and references that a missing
-//! library explains. The run cannot tell if a finding about such a fact is gone.
+//! Facts that a run did not decide: files that were read or loaded only partly, and references that
+//! a missing library explains. The run cannot tell if a finding about such a fact is gone.
 
 use crate::audit::Audit;
 use crate::format::elf::Object;
@@ -15,9 +15,9 @@ type NamesByFile = FastMap<FileId, FastSet<Vec<u8>>>;
 pub(super) struct UndecidedFacts {
     /// Files that were read only in part.
     pub(super) partial: FastSet<FileId>,
-    /// Dynamic objects that no entry point loads, or that some entry point does not load
-    /// completely. In the second case, no loader was chosen, the loader stops, or the libraries
-    /// depend on the machine.
+    /// Dynamic objects that no entry point loads, or that some entry point may not load completely.
+    /// In the second case, the loader does not exist or stops, or the loaded libraries depend on
+    /// the processor, the working directory or the process.
     not_loaded: FastSet<FileId>,
     /// References that a missing library explains, as symbols with versions, by file.
     explained: NamesByFile,

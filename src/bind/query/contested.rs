@@ -33,7 +33,7 @@ use crate::resolve::{Closure, LOADER, ROOT};
 use object::elf;
 use rayon::prelude::*;
 
-/// The number of a contested name.
+/// A contested name, as an index in [`Contested::hashes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct ContestedName(u32);
 
@@ -66,7 +66,7 @@ pub(super) struct Marks {
     twice: RoundSet,
 }
 
-/// A symbol and its name.
+/// A symbol of a file, and the contested name that it has.
 #[derive(Clone, Copy)]
 struct Used {
     symbol: SymbolIndex,

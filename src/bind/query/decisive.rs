@@ -27,7 +27,7 @@ impl Decisive {
         Self { key: vec![loader as u64], modules: Vec::new() }
     }
 
-    /// Adds a number on which the answer depends.
+    /// Adds a number, such as the id of a host program, on which the answer depends.
     pub(super) fn add_number(&mut self, number: usize) {
         self.key.push(number as u64);
     }

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 /// Sets of hash words, by which [`VaryingNames::find`] selects names whose binding may vary. They
 /// may have false positives.
 pub(super) struct WordSets {
-    /// Words that occur more than once.
+    /// Words that may occur in several hash tables.
     twice: WordSet,
     /// Words of `twice` or `open` that some object refers to.
     used: WordSet,
@@ -117,11 +117,12 @@ pub(super) enum InFile {
     Many(NameSet),
 }
 
-/// All words whose binding may vary, and the files whose hash tables contain each.
+/// All words whose references may bind differently under some entry point, and the files whose hash
+/// tables contain each word.
 #[derive(Default)]
 pub(super) struct VaryingNames {
     by_word: FastMap<HashWord, VaryingName>,
-    /// The names in each file's hash table, by file.
+    /// By file: the names in its hash table.
     defined: Vec<InFile>,
     /// By name: files that other objects load and whose hash table has the name, ascending.
     libraries: Vec<Box<[FileId]>>,

@@ -16,7 +16,7 @@ pub(super) struct Stamped<T> {
 #[derive(Default)]
 pub(super) struct Present {
     pub(super) stamp: u32,
-    /// In scope order.
+    /// The files in scope order.
     pub(super) files: Vec<FileId>,
     /// Index in the scope, by file.
     places: Vec<Stamped<usize>>,

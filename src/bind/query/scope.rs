@@ -46,7 +46,7 @@ struct Under<'w, 'a> {
     any_twice: bool,
     /// True if standalone bindings may be used under this entry point.
     reuse: bool,
-    /// Built at the first lookup.
+    /// The scope of the entry point, built at the first lookup.
     scope: OnceCell<Scope<'a>>,
 }
 
@@ -62,7 +62,7 @@ struct ScopeResults<'w, 'a> {
     by_name: &'w mut [Stamped<usize>],
     /// Index in [`Self::found`] by question, used if any name may be defined twice.
     by_key: FastMap<QuestionKey<'a>, usize>,
-    /// Scratch space.
+    /// Scratch space of [`Under::by_files`].
     files: Vec<FileId>,
 }
 
@@ -73,7 +73,8 @@ impl<'w> ScopeResults<'w, '_> {
         Self { libraries, last, found, winners, by_name, by_key, files }
     }
 
-    /// Adds a pair. The caller adds all pairs of a module consecutively.
+    /// Adds a module and a provider that it binds to. The caller adds all pairs of a module
+    /// consecutively.
     fn add(&mut self, module: ModuleId, provider: ModuleId) {
         if provider.index() >= self.last.len() {
             self.last.resize((provider.index() + 1).next_power_of_two(), None);
@@ -355,7 +356,7 @@ impl<'a> Under<'_, 'a> {
         self.push(question, start, bound)
     }
 
-    /// Asks all objects of the scope.
+    /// Asks all objects of the scope. Returns the index of the question in `found`.
     fn by_scope(
         &self,
         question: BindingQuestion<'a>,

@@ -45,11 +45,12 @@ pub(super) struct Varying {
 pub(super) enum StandaloneBinding {
     /// Bound to the object itself, or to one of [`Standalone::sure`].
     Known,
-    /// Bound to this file.
+    /// Bound to this file. [`Standalone::settle`] makes it `Known` if [`Standalone::sure`] has the
+    /// file.
     Bound(FileId),
-    /// Undefined.
+    /// Undefined in the object's own closure.
     Open,
-    /// Not looked up.
+    /// Not looked up: the binding is unknown.
     Unknown,
 }
 
@@ -71,9 +72,9 @@ struct Use {
 /// Facts about a symbol that are known without reading its table entry.
 #[derive(Clone, Copy)]
 enum SymbolOrigin {
-    /// Defined by the object, with this hash word.
+    /// The object defines the symbol, and its name has this hash word.
     Own(u32),
-    /// Undefined, by its index in `Object::references`.
+    /// The object refers to the symbol. The value is an index in `Object::references`.
     Reference(u32),
     /// Anything else.
     Other,

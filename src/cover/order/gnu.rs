@@ -2,8 +2,8 @@
 //! undefined name (`elf_link_add_archive_symbols` in `bfd/elflink.c`). A group is searched until a
 //! pass over all its archives adds none (`open_input_bfds` in `ld/ldlang.c`). A member is not
 //! extracted if its archive precedes the first reference to it. A shared object of `--as-needed` is
-//! forgotten if it precedes the first reference to it. With LTO, archives are searched once more for
-//! machine code, because the plugin's output may refer to it (`lang_process`).
+//! forgotten if it precedes the first reference to it. With LTO, archives are searched once more
+//! for machine code, because the plugin's output may refer to it (`lang_process`).
 
 use super::{ChosenDefinition, Resolved};
 use crate::cover::{
@@ -119,7 +119,8 @@ struct Run<'q> {
     referred: FastSet<&'q [u8]>,
     /// Names to which shared objects refer strongly; empty without `--as-needed`.
     referred_by_shared: FastSet<&'q [u8]>,
-    /// The names in DT_NEEDED of the shared objects that were read, each with the index of its root.
+    /// The names in DT_NEEDED of the shared objects that were read, each with the index of its
+    /// root.
     needs: Vec<(&'q [u8], usize)>,
     out: Coverage,
 }
@@ -342,7 +343,7 @@ impl<'q> Run<'q> {
         let definitions = library.symbols(member).filter(|(_, symbol)| symbol.kind.is_definition());
         let definitions = definitions.map(|(name, symbol)| (library.text(name), symbol));
         let mut all = definitions.chain(library.default_versions(member));
-        // The index has a default version under NAME.
+        // An index lists a default version under NAME alone.
         let is_listed = |name: &[u8]| !self.link.indexed || library.is_listed(member, name);
         let is_default = |name: &[u8]| name.split(|b| *b == b'@').next().is_some_and(is_listed);
         all.find_map(|(name, symbol)| {
@@ -351,8 +352,8 @@ impl<'q> Run<'q> {
         })
     }
 
-    /// The referrer of a name that needs this definition. A common symbol needs a definition of data
-    /// (`is_global_data_symbol_definition`).
+    /// The referrer of a name that needs this definition. A common symbol needs a definition of
+    /// data (`is_global_data_symbol_definition`).
     fn wants(&self, name: &[u8], symbol: MemberSymbol) -> Option<ReferredBy> {
         let is_data =
             matches!(symbol.kind, SymbolKind::Strong | SymbolKind::Unique) && !symbol.function;
@@ -438,7 +439,8 @@ impl<'q> Run<'q> {
         self.table.insert(name, new);
     }
 
-    /// Adds a definition of a shared object.
+    /// Adds a definition of a shared object. It may replace a common symbol of an object, but no
+    /// other definition.
     fn export(&mut self, name: &'q [u8], weak: bool, function: bool) {
         let replaces = match self.table.get(name) {
             None => true,

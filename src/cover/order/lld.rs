@@ -160,7 +160,7 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Adds a reference, and takes all members that it leads to.
+    /// Adds a reference, and links all members that it leads to.
     fn follow(&mut self, name: &'q [u8], weak: bool, object: bool, by: ReferredBy) {
         if let Some(member) = self.refer(name, weak, object, by) {
             self.take(member, by, name);

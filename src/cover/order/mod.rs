@@ -14,9 +14,9 @@ use crate::id::{FastMap, FastSet, Id as _};
 /// The definition that the linker chose for a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ChosenDefinition {
-    /// In an object, or by an option.
+    /// An object or an option defines the name.
     Object,
-    /// In a shared object.
+    /// A shared object defines the name.
     Shared,
 }
 
@@ -212,7 +212,7 @@ fn undefined<'q>(
     }
     let unresolvable = unresolvable(question, link, resolved);
     let names = references.into_iter().map(|name| link.reference(name)).chain(link.expressions());
-    // A weak reference of an object may make the name weak.
+    // A weak reference of an object may make a name weak, so only names in `strong` count.
     let of_shared = link.shared_references.iter().map(|(name, _)| &**name);
     let of_shared = of_shared.filter(|_| !link.allow_shlib_undefined);
     let of_shared = of_shared.filter(|name| strong.contains(*name) && !has_version(found, name));

@@ -181,7 +181,7 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Follows the references of a marked file.
+    /// Follows the references of a marked file: marks the files that they lead to.
     fn references(&mut self, file: Holds) {
         let question = self.question;
         match file {

@@ -11,13 +11,13 @@ use crate::order::Arrange as _;
 use crate::parallel;
 use std::path::Path;
 
-/// Symbols with the file that defines each.
+/// By symbol: the first file that defines it.
 type DefinersByName<'a> = FastMap<&'a [u8], FileId>;
 
 /// The requested symbols that plugins and the libraries that they load define.
 pub(super) struct Hosted<'a, 'n> {
     source: DiagnosisInput<'a>,
-    /// The requested symbols.
+    /// The symbols that the plugins lack.
     names: &'n RequestedNames,
     /// By file: the requested symbols that it defines, memoised.
     defined: FastMap<FileId, Vec<&'a [u8]>>,

@@ -66,11 +66,10 @@ const MOST_PROGRAMS: usize = 3;
 /// Maximum number of fitting programs that one search checks symbol by symbol.
 const MOST_LOOKED_AT: usize = 64;
 
-/// By plugin: the inferred host.
+/// The inferred host of each plugin.
 #[derive(Debug, Default)]
 pub struct Inferred(FastMap<FileId, HostOfPlugin>);
 
-/// The inferred host of a plugin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HostOfPlugin {
     /// The program, or a shared object that the program loads before the plugin.
@@ -184,13 +183,13 @@ fn neighbour<'a>(plugin: &Plugin<'a>, hosted: &Hosted<'a, '_>) -> Option<FileId>
 /// The search for the program of each plugin.
 struct HostSearch<'a> {
     source: DiagnosisInput<'a>,
-    /// The closures of programs.
+    /// The input with the closures of programs.
     hosts: DiagnosisInput<'a>,
     programs: Programs,
     packages: Packages<'a>,
     /// Directories of libraries that programs load at startup.
     library_dirs: FastSet<&'a Path>,
-    /// Startup scopes of programs.
+    /// The scope of each checked program at startup.
     scopes: FastMap<RootId, Scope<'a>>,
 }
 

@@ -1,4 +1,4 @@
-//! The programs of a plugin's own package.
+//! Finds the programs that belong to the package of a plugin.
 
 use super::super::DiagnosisInput;
 use super::place::{is_default, is_named_after, is_named_after_library, is_private, system_dir};
@@ -57,15 +57,15 @@ impl<'a> Packages<'a> {
         out
     }
 
-    /// The programs of the plugin's own package that are in `fitting`. Each of these is in the
-    /// package:
+    /// The programs of the plugin's own package that are in `fitting`. A program is in the package
+    /// if one of these is true:
     ///
-    /// - a program in the same store item;
-    /// - a program in a private directory above the plugin;
-    /// - a program after which a directory of the plugin is named;
-    /// - a program that loads a library of the package that defines one of `references`. The
-    ///   directory of such a library contains the plugin and is not a default directory. Or a
-    ///   directory of the plugin is named after the library.
+    /// - it is in the same store item;
+    /// - it is in a private directory above the plugin;
+    /// - a directory of the plugin is named after it;
+    /// - it loads a library of the package that defines one of `references`. The directory of such
+    ///   a library contains the plugin and is not a default directory. Or a directory of the plugin
+    ///   is named after the library.
     pub(super) fn own(
         &self,
         source: DiagnosisInput<'_>,

@@ -1,4 +1,5 @@
-//! Directories of plugins and programs.
+//! Judges paths of plugins and programs: default and private directories, and directories that are
+//! named after a program or library.
 
 use super::super::{DiagnosisInput, stem};
 use crate::id::FileId;
@@ -7,7 +8,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// The directory of a file.
+/// The directory that contains a file.
 pub(super) fn dir(source: DiagnosisInput<'_>, file: FileId) -> &Path {
     let path: &Path = &source.view.file(file).path;
     path.parent().unwrap_or(path)

@@ -13,17 +13,17 @@ use crate::resolve::Closure;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// An undefined reference.
+/// An undefined reference of an object that may be a plugin.
 #[derive(Clone, Copy)]
 pub(super) struct PluginReference<'a> {
     pub(super) object: &'a Object,
     pub(super) name: &'a [u8],
-    /// Version index.
+    /// The version index of the reference.
     pub(super) version: u16,
     /// True if the reference belongs to a missing library, by its version or because a candidate
     /// for the library defines it.
     pub(super) of_missing: bool,
-    /// True if a `[[host]]` entry of the policy says that the program defines it.
+    /// True if a `[[host]]` entry of the policy says that the program defines the symbol.
     pub(super) by_policy: bool,
 }
 
@@ -33,13 +33,13 @@ pub(super) struct Plugin<'a> {
     claims: Claims<'a>,
     pub(super) root: RootId,
     pub(super) file: FileId,
-    /// All its undefined references.
+    /// All undefined references of the object.
     pub(super) references: Vec<PluginReference<'a>>,
-    /// The names of all libraries that were not found.
+    /// The names of all libraries that the object needs and that were not found.
     pub(super) missing: Vec<&'a [u8]>,
     /// True if the soname has the form of a library's soname, such as `libfoo.so.1`.
     pub(super) is_versioned: bool,
-    /// True if the program of a `[[host]]` entry is assumed to define some of its references.
+    /// True if the program of a `[[host]]` entry is assumed to define some of the references.
     pub(super) has_profile: bool,
 }
 

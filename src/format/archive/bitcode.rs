@@ -30,7 +30,7 @@ pub(super) struct LtoSymbol<'b> {
     pub(super) function: bool,
 }
 
-/// The global symbols of a bitcode file; `None` if it has no symbol table that can be read.
+/// The global symbols of a bitcode file; `None` if its symbol table is missing or cannot be read.
 pub(super) fn symbols(file: &[u8]) -> Option<Vec<LtoSymbol<'_>>> {
     let file = unwrapped(file)?;
     let (mut table, mut strings) = (None, None);

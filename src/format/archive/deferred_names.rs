@@ -1,6 +1,6 @@
-//! Reads names that were not stored at first. If a definition is read before any reference to its
-//! name, only the hash of the name is stored. If a reference then has the same hash, the name is
-//! read from the file and compared.
+//! Reads the names of definitions that were not stored at first. If a definition is read before any
+//! reference to its name, only the hash of the name is stored. If a reference then has the same
+//! hash, the name is read from the file and compared.
 //!
 //! `facts::members` calls this module after it has read all archives.
 
@@ -10,10 +10,10 @@ use crate::format::{ReadError, in_memory};
 use crate::symbol_names::SymbolNames;
 use crate::tree::Handle;
 
-/// One read also gets all wanted names that begin less than this many bytes after the first one.
+/// The read of a name also gets all wanted names that begin less than this many bytes after it.
 const WINDOW: u64 = 8 << 10;
-/// Upper bound for the names that are read together. A hostile file may list one name a million
-/// times.
+/// Upper bound for the number of names that one read gets. A hostile file may list one name a
+/// million times.
 const MOST: usize = 1024;
 /// Number of bytes that are read for a name at first; most names are shorter.
 const NAME: u64 = 512;
@@ -26,8 +26,8 @@ pub struct Nameless {
 }
 
 impl Members {
-    /// Definitions without a stored name that may have one of `names`. They are sorted by member,
-    /// then by the offset of the name in the archive.
+    /// The definitions whose names are not stored and, by their hashes, may be in `names`. They are
+    /// sorted by member, then by the offset of the name in the archive.
     pub fn nameless(&self, names: &SymbolNames) -> Vec<Nameless> {
         let mut out = Vec::new();
         for member in &self.list {
@@ -68,7 +68,7 @@ impl Members {
     }
 }
 
-/// A part of a file in memory.
+/// The part of a file that was read last.
 struct Window<'f> {
     file: &'f Handle,
     bytes: Vec<u8>,

@@ -16,8 +16,8 @@ const GAP: u64 = 4096;
 
 /// Initial capacity of a buffer, in bytes. Pages that are never touched cost no memory.
 const ROOM: usize = 8 << 20;
-/// Kept tables are used and released once they have this many bytes, about half of a core's private
-/// cache.
+/// Limit, in bytes, for the kept tables: about half of a core's private cache. At this size, the
+/// archive reader looks up the definitions of the kept members and reuses the memory.
 const MOST_KEPT: usize = 512 << 10;
 
 /// Machine-specific section indices of tentative definitions (`elf_backend_add_symbol_hook` in GNU
@@ -35,7 +35,8 @@ pub(super) fn is_machine_common(machine: elf::Machine, section: elf::SymbolSecti
     MACHINE_COMMON.contains(&(machine, section))
 }
 
-/// The position of an object: the data of a member, or a file that a thin archive names.
+/// The position of an object: a file, with the offset and the size of the object in bytes. The
+/// object is the data of a member or the whole file.
 #[derive(Clone, Copy)]
 pub(super) struct SymbolTableRange<'f> {
     pub(super) file: &'f Handle,
@@ -43,8 +44,8 @@ pub(super) struct SymbolTableRange<'f> {
     pub(super) size: u64,
 }
 
-/// Reused memory. Its current content is `len` bytes from `start` on; the bytes before `start` are
-/// kept.
+/// Memory that is reused for all members. The current content is `len` bytes from `start` on. The
+/// bytes before `start` are tables of earlier members, which must not be overwritten yet.
 #[derive(Default)]
 struct Buffer {
     bytes: Vec<u8>,
@@ -66,13 +67,14 @@ pub(super) struct Buffers {
     names: Buffer,
 }
 
-/// The global part of a symbol table and its names.
+/// The global entries of a symbol table, and the string table with their names.
 pub(super) struct Raw<'b> {
     pub(super) symbols: &'b [u8],
     pub(super) strings: &'b [u8],
-    /// File offset of the names.
+    /// Offset of the string table in the file, in bytes.
     pub(super) strings_at: u64,
-    /// Offset of the names in [`Buffers::kept`], if the tables can be kept.
+    /// Offset that the string table gets in [`Buffers::kept`]. `None` if the two tables are too far
+    /// apart to be kept.
     pub(super) kept_at: Option<usize>,
 }
 
@@ -90,7 +92,7 @@ pub(super) struct RawSymbol<'b> {
     pub(super) other: u8,
 }
 
-/// The fields of a section header that are used.
+/// The fields of a section header that the reader needs. `each` is `sh_entsize`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MemberSection {
     pub(super) kind: elf::SectionType,
@@ -101,7 +103,8 @@ pub(super) struct MemberSection {
     pub(super) each: u64,
 }
 
-/// The extent of the section headers, from the ELF header.
+/// The section headers of an object: their offset in the object, their number, and the size of each
+/// in bytes.
 #[derive(Clone, Copy)]
 struct Headers {
     offset: u64,
@@ -109,9 +112,10 @@ struct Headers {
     each: u64,
 }
 
+// The inner error is a defect of the object; the outer error, a failed read.
 type MemberResult<T> = Result<Result<T, Defect>, ReadError>;
 
-/// Returns early with a defect.
+/// Unwraps a value, or returns its defect from the function.
 macro_rules! ok {
     ($value:expr) => {
         match $value {
@@ -147,8 +151,9 @@ impl SymbolTableRange<'_> {
 }
 
 impl Buffers {
-    /// Keeps the tables that [`Self::load`] returned last. True if the kept tables have reached
-    /// `MOST_KEPT` bytes: the caller then uses and releases them.
+    /// Keeps the tables that [`Self::load`] returned last: the next object does not overwrite them.
+    /// True if the kept tables have reached `MOST_KEPT` bytes. The caller then looks up their
+    /// definitions and calls [`Self::release`].
     pub(super) fn keep(&mut self) -> bool {
         self.tables.start += std::mem::take(&mut self.tables.len);
         self.tables.start >= MOST_KEPT
@@ -166,8 +171,8 @@ impl Buffers {
 
     /// Reads the symbol table of the object at `place`, and its string table; `None` if the object
     /// has no symbol table. `head` begins with the object's ELF header. If the section headers are
-    /// near the end of the object, the same read gets the `beyond` bytes after the object. They are
-    /// added to `next`.
+    /// near the end of the object, one read gets them and the `beyond` bytes after the object.
+    /// These bytes are added to `next`.
     pub(super) fn load<H: FileHeader<Endian = Endianness>>(
         &mut self,
         place: SymbolTableRange<'_>,
@@ -247,7 +252,7 @@ impl Buffers {
             return Ok(Err(place.defect(Table::SectionHeaders, offset, what)));
         }
         if count == 0 {
-            // With 65,280 sections or more, the first section header has the number.
+            // With 65,280 sections or more, the first section header has their number.
             place.fill(&mut self.sections, offset, each)?;
             count = section::<H>(self.sections.get(), 0, e).map_or(0, |first| first.size);
         }
@@ -309,7 +314,8 @@ impl Buffers {
     }
 }
 
-/// The last SHT_SYMTAB among the first `count` headers in `bytes`.
+/// The index of the last SHT_SYMTAB header among the first `count` headers in `bytes`; `None` if
+/// there is none.
 fn find<H: FileHeader<Endian = Endianness>>(
     bytes: &[u8],
     count: u64,
@@ -320,7 +326,7 @@ fn find<H: FileHeader<Endian = Endianness>>(
     })
 }
 
-/// The section header with the index `at` in `bytes`.
+/// The section header with the index `at` in `bytes`; `None` if `bytes` ends before it does.
 pub(super) fn section<H: FileHeader<Endian = Endianness>>(
     bytes: &[u8],
     at: u64,
@@ -374,7 +380,8 @@ pub(super) fn stem(text: &[u8]) -> Option<&[u8]> {
     stem_and_version(text).map(|(name, _)| name)
 }
 
-/// Like [`stem`], with the version and the `@` or `@@` before it.
+/// Like [`stem`], with the version and the `@` or `@@` before it. The version is empty if the name
+/// has none.
 fn stem_and_version(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = memchr::memchr2(0, b'@', text)?;
     if text[end] == 0 {

@@ -24,7 +24,7 @@ pub struct DefiningMember {
     pub target: Option<Target>,
 }
 
-/// The requested names.
+/// Symbol names whose definitions are requested. The set can be searched by name or by GNU hash.
 #[derive(Default)]
 pub struct RequestedNames {
     hashes: FastSet<u32>,
@@ -59,8 +59,8 @@ impl RequestedNames {
         self.texts.contains(name)
     }
 
-    /// True if a requested name may have this GNU hash. The lowest bit of `hash` must be 0, because
-    /// GNU hash tables use that bit as an end mark.
+    /// True if a requested name has this GNU hash, apart from the lowest bit. That bit of `hash`
+    /// must be 0, because GNU hash tables use it as an end mark.
     pub fn may_contain(&self, hash: u32) -> bool {
         let (word, bit) = seen(hash);
         self.seen.get(word).is_some_and(|seen| seen & bit != 0) && self.hashes.contains(&hash)
@@ -81,7 +81,7 @@ impl RequestedNames {
 type IsWanted<'a> = &'a dyn Fn(&[u8]) -> bool;
 
 /// Members of the archive in `file` that define one of `names`. They are in the order of the GNU
-/// index, or of the members if there is no index.
+/// index, or of the members if there is no index. Empty if the first member header is damaged.
 pub fn definitions(
     file: &Handle,
     names: &RequestedNames,
@@ -98,9 +98,9 @@ pub fn definitions(
     }
 }
 
-/// Like [`definitions`], for all names that `is_wanted` selects. `members` were read from this
-/// archive before, and are not read again. The index is read into `memory`, which is reused.
-/// Defects are ignored.
+/// Like [`definitions`], for all names that `is_wanted` selects. `members` are the members of this
+/// archive, which were read before. With a GNU index, their headers are not read again unless the
+/// archive is thin. The index is read into `memory`, which is reused. Defects are ignored.
 pub fn matching(
     file: &Handle,
     is_wanted: IsWanted<'_>,
@@ -127,7 +127,7 @@ pub fn matching(
 }
 
 /// Looks up names in the GNU index. The index has a count, that many member offsets (big-endian),
-/// and as many names. Members that `known` has are not read again.
+/// and as many names. The headers of members in `known` are not read again.
 fn gnu_index(
     file: &Handle,
     (index, width, bytes): (&MemberHeader, usize, &[u8]),
@@ -218,8 +218,8 @@ fn scan(
 }
 
 /// Names of all members, without the index and the table of long names. `None` for a thin archive,
-/// a damaged header, or a size that does not fit. Also `None` for every index except GNU's with 32
-/// bits.
+/// a damaged header, or a stated size that exceeds the file or the member. Also `None` if the
+/// archive has an index other than GNU's with 32 bits.
 pub fn names(file: &Handle) -> Result<Option<Vec<Box<[u8]>>>, ReadError> {
     if read_range(file, 0, FIRST)? == archive::THIN_MAGIC {
         return Ok(None);

@@ -34,7 +34,8 @@ pub(super) enum SpecialMember {
 }
 
 impl MemberHeader {
-    /// Parses a header; `None` if the bytes are not one.
+    /// Parses the member header at the start of `bytes`, which is at offset `at` of the archive.
+    /// `None` if no header is there.
     pub(super) fn parse(bytes: &[u8], at: u64) -> Option<Self> {
         let (header, _) = object::pod::from_bytes::<archive::Header>(bytes).ok()?;
         let size = std::str::from_utf8(&header.size).ok()?.trim().parse().ok()?;
@@ -71,7 +72,7 @@ impl MemberHeader {
         Some((offset, parts.next().and_then(number)))
     }
 
-    /// The kind of this member if it is a special one. `name` is its full name.
+    /// The kind of a special member; `None` for an ordinary one. `name` is the full name.
     pub(super) fn special(&self, name: &[u8]) -> Option<SpecialMember> {
         Some(match self.raw_name() {
             b"/" => SpecialMember::GnuIndex(4),
@@ -85,7 +86,7 @@ impl MemberHeader {
         })
     }
 
-    /// Offset of the next header; members begin at even offsets.
+    /// Offset of the next header; members begin at even offsets. `None` if it exceeds 64 bits.
     pub(super) fn next(&self) -> Option<u64> {
         self.data.checked_add(self.size)?.checked_add(self.size & 1)
     }
@@ -95,14 +96,14 @@ fn number(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// The table of long names.
+/// The table of long names. A name field in GNU's form refers to a name by its offset there.
 #[derive(Default)]
 pub(super) struct LongNames {
     table: Vec<u8>,
 }
 
 impl LongNames {
-    /// Reads the table, which is the member `entry`.
+    /// Reads the table, which is the data of the member `entry`.
     pub(super) fn read(file: &Handle, entry: &MemberHeader) -> Result<Self, ReadError> {
         Self::read_and(file, entry, 0, &mut Vec::new())
     }

@@ -7,7 +7,7 @@ use crate::format::{Defect, ReadError, Table, c_string, read_range};
 use crate::tree::Handle;
 use std::sync::OnceLock;
 
-/// The index of one archive.
+/// The symbol index of one archive.
 #[derive(Debug, Default)]
 pub struct ArchiveSymbolIndex {
     entries: Vec<Slot>,

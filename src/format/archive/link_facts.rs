@@ -13,7 +13,8 @@ pub const LINK_ONCE: &[u8] = b".gnu.linkonce";
 /// tables. Another 64 KiB, and 64 bytes for each section, are allowed.
 const SHARED: usize = 16;
 
-/// The relocations that are read.
+/// Selects the relocations that are read. The selection also decides which symbols, sections and
+/// names are stored.
 #[derive(Clone, Copy)]
 pub enum RelocationFilter<'w> {
     /// All relocations.
@@ -28,7 +29,7 @@ pub enum RelocationFilter<'w> {
 }
 
 impl RelocationFilter<'_> {
-    /// True if relocations of a section with these flags may be wanted.
+    /// True if the filter may select relocations of a section with these `sh_flags`.
     pub(super) fn section(self, flags: u64) -> bool {
         let is_loaded = flags & (elf::SHF_ALLOC.0 | elf::SHF_EXCLUDE.0) == elf::SHF_ALLOC.0;
         match self {
@@ -72,7 +73,7 @@ impl RelocationFilter<'_> {
     }
 }
 
-/// A section of an object.
+/// A section of an object, with the facts that decide if a linker keeps it.
 #[derive(Clone, Debug)]
 pub struct ObjectSection {
     /// Its name, if that is a C identifier: linkers then define `__start_` and `__stop_` symbols
@@ -82,25 +83,26 @@ pub struct ObjectSection {
     pub flags: u64,
     /// `sh_type`
     pub kind: u32,
-    /// Its COMDAT group, by index into `LinkFacts::groups`.
+    /// Its COMDAT group, by index into `LinkFacts::groups`; `None` if it is in no such group.
     pub group: Option<u32>,
-    /// The section index of its group, COMDAT or not. Linkers keep or drop all sections of a group
-    /// together.
+    /// The section index of its group (SHT_GROUP), COMDAT or not; `None` if it is in no group. Set
+    /// only if all relocations are read. Linkers keep or drop all sections of a group together.
     pub unit: Option<u32>,
-    /// The section that determines its place in the output (SHF_LINK_ORDER). Linkers keep it only
-    /// together with that section.
+    /// The index of the section that determines its place in the output (SHF_LINK_ORDER). Linkers
+    /// keep it only together with that section. `None` without the flag, or if that section is not
+    /// in [`LinkFacts::sections`].
     pub ordered_by: Option<u32>,
     /// True for `.eh_frame`.
     pub is_unwind_table: bool,
-    /// True if only debuggers read it.
+    /// True for `.debug*` and `.stab*` sections, which only debuggers read.
     pub is_debug: bool,
-    /// True for `.jcr`, which linkers other than mold keep.
+    /// True for `.jcr`. Linkers other than mold keep this section even if nothing refers to it.
     pub is_jcr: bool,
     /// True if linkers keep sections with its name even if nothing refers to them.
     pub(super) is_named: bool,
 }
 
-/// A global symbol.
+/// A global symbol of an object: a definition or a reference.
 #[derive(Clone, Debug)]
 pub struct Global {
     /// Start and end of its name in [`LinkFacts::names`].
@@ -113,16 +115,16 @@ pub struct Global {
     pub kind: u8,
     /// STV_*
     pub visibility: u8,
-    /// SHN_ABS
+    /// True if `st_shndx` is SHN_ABS.
     pub absolute: bool,
-    /// SHN_COMMON, or a machine-specific index of common symbols.
+    /// True if `st_shndx` is SHN_COMMON, or a machine-specific index of common symbols.
     pub common: bool,
 }
 
-/// A relocation.
+/// A relocation, with the symbol or the section to which it refers.
 #[derive(Clone, Copy, Debug)]
 pub struct ObjectRelocation {
-    /// The section that it changes.
+    /// The index of the section whose bytes the relocation changes.
     pub section: usize,
     /// R_*
     pub kind: u32,
@@ -130,18 +132,20 @@ pub struct ObjectRelocation {
     pub global: Option<usize>,
     /// True if the symbol is absolute, or if there is no symbol.
     pub absolute: bool,
-    /// The section of the local symbol; 0 for a global symbol. Always 0 unless all relocations are
-    /// wanted.
+    /// The index of the section of a local symbol; 0 for a global symbol. Always 0 unless all
+    /// relocations are wanted.
     pub target: usize,
-    /// True if its offset is a multiple of 4.
+    /// True if `r_offset` is a multiple of 4. In an unwind table, this distinguishes the address of
+    /// a function from that of a personality routine.
     pub is_aligned: bool,
 }
 
-/// The facts of one object.
+/// The facts of one relocatable object, as far as the [`RelocationFilter`] selects them.
 #[derive(Clone, Debug, Default)]
 pub struct LinkFacts {
-    /// The sections, from index 0 on. Unless all relocations are wanted, only sections with a name,
-    /// with thread-local data, or with wanted relocations or stored symbols.
+    /// The sections, from index 0 on. Unless all relocations are wanted, only section 0 and
+    /// sections with [`ObjectSection::name`], thread-local data, wanted relocations or stored
+    /// symbols.
     pub sections: Vec<ObjectSection>,
     /// Start and end, in `names`, of the signatures of the COMDAT groups. Unless relocations of
     /// loaded sections are wanted, a section with the prefix [`LINK_ONCE`] is a group too: its name
@@ -159,11 +163,12 @@ pub struct LinkFacts {
     pub globals: Vec<Global>,
     /// The relocations that were wanted.
     pub relocations: Vec<ObjectRelocation>,
-    /// The versions of its definitions (`NAME@VERSION`, `NAME@@VERSION`), if these are wanted.
+    /// The versions of its definitions: VERSION in `NAME@VERSION` and `NAME@@VERSION`. Empty unless
+    /// relocations of loaded sections are wanted.
     pub versions: BTreeSet<Box<[u8]>>,
-    /// The relocations that call the function that finds thread-local data, by index into
-    /// `relocations`. The value is the symbol of the data, by index into `globals`; `None` for a
-    /// local symbol.
+    /// The relocations of calls that find thread-local data, such as those to `__tls_get_addr`, by
+    /// index into `relocations`. The value is the symbol of the data, by index into `globals`;
+    /// `None` for a local symbol.
     pub tls_calls: FastMap<usize, Option<usize>>,
     /// The names of global symbols and the signatures, one after the other.
     names: Vec<u8>,
@@ -298,8 +303,8 @@ impl LinkFacts {
     }
 
     /// The COMDAT groups with a local symbol to which a loaded section outside of the group refers.
-    /// Each has its signature, and the signature of the section's group if there is one. Empty
-    /// unless relocations of loaded sections were wanted.
+    /// An item is the signature of such a group, and the signature of the section's own COMDAT
+    /// group if it has one. Empty unless relocations of loaded sections were wanted.
     pub fn entered_groups(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
         let signature = |group: usize| self.groups.get(group).map(|name| self.kept(*name));
         let all = self.entered_groups.iter();
@@ -428,12 +433,13 @@ struct Renumbering {
 }
 
 impl Renumbering {
-    /// For a list of `len` items, none of which is kept yet.
+    /// Creates the map for a list of `len` items. All items are marked as removed until
+    /// [`Self::keep`].
     fn new(len: usize) -> Self {
         Self { places: vec![GONE; len], len: 0 }
     }
 
-    /// Keeps the items at these indices. Other indices are ignored.
+    /// Keeps the items at these indices. An index beyond the end of the list is ignored.
     fn keep(&mut self, indices: impl Iterator<Item = usize>) {
         for at in indices {
             if let Some(place) = self.places.get_mut(at) {

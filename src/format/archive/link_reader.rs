@@ -1,5 +1,5 @@
 //! Reads the [`LinkFacts`] of one relocatable object. Few members are read in this way, and only
-//! their sections with such facts. `facts::members` is the caller.
+//! the sections that hold these facts. `facts::members` is the caller.
 
 use super::elf_member::is_machine_common;
 use super::header::{self, MemberHeader};
@@ -26,15 +26,15 @@ const HEADER: usize = size_of::<archive::Header>();
 /// Size of a 64-bit ELF header, in bytes.
 const HEAD: usize = 64;
 
-/// Prefixes of section names. Linkers keep these sections even if nothing refers to them (`KEEP` in
+/// Name prefixes of sections that linkers keep even if nothing refers to them (`KEEP` in
 /// `ld/scripttempl/elf.sc`, `isReserved` in `lld/ELF/MarkLive.cpp`).
 const KEPT: [&[u8]; 5] = [b".init_array", b".fini_array", b".preinit_array", b".ctors", b".dtors"];
 
-/// Options for reading members, and reused memory.
+/// Reads link facts with one filter, into memory that is reused for all objects.
 pub struct LinkFactsReader<'r> {
-    /// The relocations that are read.
+    /// Selects the relocations that are read.
     pub wanted: RelocationFilter<'r>,
-    /// Reused memory.
+    /// Memory that is reused for all objects.
     pub scratch: &'r mut LinkScratch,
 }
 
@@ -77,7 +77,8 @@ impl LinkFactsReader<'_> {
         self.part(&outside, (inner.data + before, inner.size - before))
     }
 
-    /// The facts of the relocatable object in `file`.
+    /// The facts of the relocatable object in `file`. `None` if the file is damaged, too large, or
+    /// not a relocatable object.
     pub fn object(&mut self, file: &Handle) -> Result<Option<LinkFacts>, ReadError> {
         self.part(file, (0, file.stat().len))
     }
@@ -90,7 +91,7 @@ impl LinkFactsReader<'_> {
     }
 
     /// The facts of the object at `place` (offset and size) in `file`. The object begins with
-    /// `head`. `None` if the object is too large or is not relocatable.
+    /// `head`. `None` if the object is damaged, too large, or not relocatable.
     fn begin(
         &mut self,
         file: &Handle,
@@ -109,7 +110,7 @@ impl LinkFactsReader<'_> {
         }
     }
 
-    /// Reads the section headers, then the sections with facts.
+    /// Reads the section headers, then the sections that hold link facts.
     fn parts<H: FileHeader<Endian = Endianness>>(
         &mut self,
         file: &Handle,
@@ -155,7 +156,7 @@ fn table<H: FileHeader<Endian = Endianness>>(data: &Ranges) -> Option<(Range<u64
     Some((start..start.checked_add(size)?, count.is_some()))
 }
 
-/// The byte ranges of the sections with facts.
+/// The byte ranges of the sections that hold link facts. `None` if the headers are damaged.
 fn sections<H: FileHeader<Endian = Endianness>>(
     data: &Ranges,
     wanted: RelocationFilter<'_>,
@@ -283,9 +284,10 @@ fn text<'d, H: FileHeader<Endian = Endianness>>(
     section.and_then(|section| section.data(e, data).ok()).unwrap_or_default()
 }
 
-/// The symbols without a stored name whose names are needed because of a relocation: its symbol,
-/// and the data of a thread-local call. If only some names are wanted, also the definitions in its
-/// COMDAT group. Names in odd groups are needed too.
+/// The symbols whose names must still be stored, by index into `globals`: the symbols of the stored
+/// relocations, and of the data of thread-local calls. [`RelocationFilter::Names`] also needs the
+/// definitions in the COMDAT groups of these relocations. [`RelocationFilter::Loaded`] also needs
+/// the definitions in odd groups.
 fn unnamed(facts: &LinkFacts, wanted: RelocationFilter<'_>) -> FastSet<usize> {
     let of_relocations = facts.relocations.iter().filter_map(|relocation| relocation.global);
     let of_calls = facts.tls_calls.values().flatten().copied();
@@ -310,7 +312,8 @@ fn plain(name: &[u8]) -> &[u8] {
     memchr::memmem::find(&name[at..], b"@@").map_or(name, |found| &name[..at + found])
 }
 
-/// The version in the name of a definition.
+/// The version in the name of a definition (`NAME@VERSION`, `NAME@@VERSION`); `None` if it has
+/// none.
 fn version(name: &[u8]) -> Option<&[u8]> {
     let at = memchr::memchr(b'@', name)?;
     let version = &name[at + 1..];
@@ -473,8 +476,8 @@ fn may_enter_groups<'d, H: FileHeader<Endian = Endianness>>(
     name.is_some_and(|name| [&b".eh_frame"[..], b".got2", b".toc"].contains(&name))
 }
 
-/// True for a relocation type of general- or local-dynamic thread-local storage after which the
-/// next relocation calls the function that finds the data, such as `__tls_get_addr`.
+/// True for a relocation type of general- or local-dynamic thread-local storage. The next
+/// relocation is then for the call of the function that finds the data, such as `__tls_get_addr`.
 fn is_before_tls_call(machine: elf::Machine, kind: u32) -> bool {
     let kinds = match machine {
         elf::EM_X86_64 => [elf::R_X86_64_TLSGD, elf::R_X86_64_TLSLD],

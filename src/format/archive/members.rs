@@ -13,11 +13,11 @@ use std::ops::Range;
 /// The members of one archive.
 #[derive(Debug, Default)]
 pub struct Members {
-    /// True if the archive names the files of its members instead of holding them.
+    /// True for a thin archive: it stores the paths of its members instead of their contents.
     pub thin: bool,
     /// The members in the order of the archive, without index and table of long names.
     pub list: Vec<Member>,
-    /// True for an archive without an index of GNU's form, which GNU ld rejects.
+    /// True if the archive has no index of GNU's form. GNU ld rejects such an archive.
     pub lacks_index: bool,
     /// True if a member defines or refers to a name with a version (`NAME@VERSION`).
     pub versioned: bool,
@@ -33,7 +33,7 @@ pub struct Members {
     /// The definitions among `symbols` with a default version (`NAME@@VERSION`): their indices, in
     /// ascending order, and the text `NAME@VERSION`.
     pub(super) default_versions: Vec<(u32, Box<[u8]>)>,
-    /// The members' names.
+    /// The names of the members, one after the other.
     pub(super) text: Vec<u8>,
 }
 
@@ -46,23 +46,23 @@ pub struct MemberDefect {
     pub defect: Defect,
 }
 
-/// One member.
+/// One member of an archive, with its format and its symbols.
 #[derive(Clone, Debug)]
 pub struct Member {
     /// Offset of its header in the archive. It identifies the member, because names repeat. An
     /// index may list members beyond the end of a truncated archive.
     pub offset: u64,
-    /// Its kind.
+    /// The format of the member, or the reason why it cannot be read.
     pub kind: MemberKind,
     /// Its target; `None` if it is not a readable ELF file.
     pub target: Option<Target>,
-    /// True if a thin archive names it by its position in another archive. Only GNU ld reads such
-    /// members.
+    /// True if this member of a thin archive refers to a member of another archive. Only GNU ld
+    /// reads such members.
     pub in_other_archive: bool,
     pub(super) name: Span,
     pub(super) symbols: Span,
     pub(super) hashes: Span,
-    /// Offset of its string table in the archive, if that table may be read again.
+    /// Offset of its string table in the archive; `None` if no name is read from that table again.
     pub(super) strings: Option<NonZeroU64>,
 }
 
@@ -79,13 +79,13 @@ impl Span {
     }
 }
 
-/// The kind of a member.
+/// The format of a member, or the reason why it cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MemberKind {
     /// A relocatable ELF object whose symbols are known.
     Object,
-    /// LLVM bitcode without a readable table: its references are unknown, and only an index has its
-    /// definitions.
+    /// LLVM bitcode without a readable symbol table. Its references are unknown, and only the
+    /// archive's index lists its definitions.
     Bitcode,
     /// An ELF file of GCC with only its intermediate language (`-fno-fat-lto-objects`), without a
     /// readable table of symbols.
@@ -103,7 +103,8 @@ pub enum MemberKind {
     NotRelocatable,
     /// A file that a thin archive names and that does not exist.
     Missing,
-    /// Something that a thin archive names and that is not a readable file; the text describes it.
+    /// The path in a thin archive names a directory, a special file, or a file that cannot be
+    /// opened. The text says which.
     NoFile(&'static str),
     /// A file that a thin archive names outside of the allowed directories.
     Outside,
@@ -134,8 +135,8 @@ pub enum SymbolKind {
     Unique,
     /// A tentative definition, SHN_COMMON.
     Common,
-    /// A tentative definition of one machine, such as SHN_X86_64_LCOMMON. GNU ld treats it as
-    /// common, and lld as a strong definition. mold ignores it.
+    /// A tentative definition with a machine-specific section index, such as SHN_X86_64_LCOMMON.
+    /// GNU ld treats it as common, and lld as a strong definition. mold ignores it.
     MachineCommon,
 }
 
@@ -160,14 +161,14 @@ pub struct MemberSymbol {
     /// Its name; [`NAMELESS`] for a definition whose name was not stored, because no reference to
     /// it was known. Names of common symbols are always stored.
     pub name: NameId,
-    /// Its kind.
+    /// Reference or definition, and its binding.
     pub kind: SymbolKind,
     /// `st_other`: the visibility in its lowest two bits.
     pub other: u8,
-    /// STT_FUNC or STT_GNU_IFUNC.
+    /// True for STT_FUNC and STT_GNU_IFUNC.
     pub function: bool,
-    /// True for a strong definition in a section that also has a weak definition: it may lie in a
-    /// COMDAT group, and other copies of the group may lack it.
+    /// True for a strong definition in a section that also has a weak definition. Such a section
+    /// may be in a COMDAT group, and other copies of the group may lack the strong definition.
     pub beside_weak: bool,
 }
 

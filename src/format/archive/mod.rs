@@ -33,12 +33,12 @@ use super::elf::Ident;
 use super::{Defect, Table};
 use header::{FIRST, MemberHeader};
 
-/// The facts about an archive before its members are read.
+/// Facts about an archive from the first bytes of its file. The members are read later.
 #[derive(Debug)]
 pub struct Archive {
-    /// True if it names the files of its members instead of holding them.
+    /// True for a thin archive: it stores the paths of its members instead of their contents.
     pub thin: bool,
-    /// The first bytes, which a loader would check.
+    /// The first bytes, from which [`Ident::reaction`] computes how a loader reacts to the file.
     pub ident: Ident,
     /// At most one defect: the first member header is damaged.
     pub defects: Vec<Defect>,

@@ -9,7 +9,7 @@ use object::archive;
 /// The position of a member in its archive.
 #[derive(Debug)]
 pub struct MemberPosition {
-    /// Its name.
+    /// The name of the member.
     pub name: Box<[u8]>,
     /// Offset of its data in the archive, after the header and any BSD name.
     pub offset: u64,
@@ -22,7 +22,7 @@ pub struct MemberPosition {
 pub struct MemberPositions {
     /// The members in the order of the archive, without index and table of long names.
     pub list: Vec<MemberPosition>,
-    /// The reason why the list is incomplete, if it is.
+    /// The reason why the list is incomplete; `None` if it is complete.
     pub damage: Option<&'static str>,
 }
 

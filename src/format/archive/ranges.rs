@@ -21,7 +21,7 @@ pub(super) fn grow(memory: &mut Vec<u8>, size: usize) {
     }
 }
 
-/// The parts that were read.
+/// The parts of one object that were read.
 #[derive(Default)]
 pub struct Ranges {
     /// Memory that is filled up to `len`. It never shrinks, so that it is zeroed once.
@@ -34,7 +34,7 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// Drops the parts of the last object, and begins with an object of `size` bytes at offset
+    /// Drops the parts of the previous object, and begins with an object of `size` bytes at offset
     /// `base` of `file`. `head` has its first bytes.
     pub(super) fn begin(&mut self, file: &Handle, (base, size): (u64, u64), head: &[u8]) {
         self.parts.clear();

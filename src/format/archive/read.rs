@@ -32,7 +32,7 @@ pub enum External {
     Outside,
     /// The file does not exist.
     Missing,
-    /// Something other than a regular file, or a file that cannot be opened; the text says what.
+    /// A directory, a special file, or a file that cannot be opened. The text says which.
     NoFile(&'static str),
 }
 
@@ -424,8 +424,8 @@ impl<'r> ArchiveReader<'r> {
         self.buffers.release();
     }
 
-    /// Reads the index if it is needed: it has the definitions of members whose references are
-    /// unknown.
+    /// Completes the result. Reads the index if an option asks for it or if the references of a
+    /// member are unknown. In the second case, the index supplies the member's definitions.
     fn finish(mut self) -> Result<Members, ReadError> {
         self.find_kept();
         self.out.damage.extend(self.builder.finish(&mut self.out.list, self.options.names));
@@ -454,10 +454,10 @@ impl<'r> ArchiveReader<'r> {
         Ok(self.out)
     }
 
-    /// Adds the members of the unread rest of the archive as damaged ones: all that the index lists
-    /// there, and the first. Without an index, the first one represents all of them, and may define
-    /// any name. With an index, bytes without a member header are a member only if the index lists
-    /// their offset.
+    /// Adds damaged members for the rest of the archive that was not read. One is at the start of
+    /// the rest, and one at each offset in it that the index lists. Without an index, the member at
+    /// the start represents all others, and may define any name. With an index, a start without a
+    /// member header becomes a member only if the index lists its offset.
     fn add_rest(&mut self, index: Option<&ArchiveSymbolIndex>) {
         let Some(UnreadRest { at, name }) = self.rest.take() else { return };
         let entries = index.into_iter().flat_map(ArchiveSymbolIndex::entries);

@@ -52,7 +52,7 @@ pub(super) struct SymbolsBuilder {
     kept: Vec<KeptMember>,
 }
 
-/// The sections of one member's definitions.
+/// The sections in which one member defines symbols. They determine [`MemberSymbol::beside_weak`].
 #[derive(Default)]
 struct DefiningSections {
     /// A bitmap of the sections that have a weak definition; empty until there is one.
@@ -106,15 +106,16 @@ struct KeptMember {
     strings: usize,
 }
 
-/// How the names of a member's definitions are handled.
+/// Decides if and when the names of a member's definitions are stored.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum DefinedNames {
-    /// They are stored.
+    /// The names are stored at once.
     Stored,
-    /// They are not stored, but compared at once with the names of references.
+    /// The names are looked up at once among the stored names. A name that no known reference has
+    /// is not stored.
     Searched,
-    /// The string table is kept at this offset: [`SymbolsBuilder::find_kept`] looks them up later,
-    /// when the references of more members are known.
+    /// The string table is kept at this offset. [`SymbolsBuilder::find_kept`] looks up the names
+    /// later, when the references of more members are known.
     Kept(usize),
 }
 
@@ -158,6 +159,7 @@ impl SymbolsBuilder {
     }
 
     /// Adds the symbols of a member that begins at `base`. The names of references go into `names`.
+    /// Returns the kind of the member, and its defect if it has one.
     pub(super) fn add<H: FileHeader<Endian = Endianness>>(
         &mut self,
         raw: &Raw<'_>,

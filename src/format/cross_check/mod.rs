@@ -1,6 +1,6 @@
 //! The second readers of `--cross-check`: goblin reads an ELF file again, and the `ar` crate an
-//! archive. Each result is compared with the first reader's. The rule `readers-disagree` reports
-//! the differences.
+//! archive. Each result is compared with that of the first reader, which is the parser of this
+//! crate. The rule `readers-disagree` reports the differences.
 
 mod archive;
 mod elf;

@@ -1,4 +1,4 @@
-//! Finds the variables and targets whose values a link gets.
+//! Finds the variables and targets from which a link gets archives.
 
 use super::{DepsList, ListedArchive, Set, SetCommand};
 use crate::id::FastMap;
@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 /// The sets of each variable or target, as indices into the sets of the file.
 pub(super) type Flow = FastMap<Vec<u8>, Vec<usize>>;
 
-/// The variables and targets whose archives a link gets.
+/// The variables and targets from which a link gets archives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkParts<'l> {
-    /// Variables and targets: the link gets all their archives.
+    /// The variables and targets from which the link gets all archives.
     pub all: BTreeSet<&'l [u8]>,
-    /// Targets: the link gets their archives except those after `PRIVATE`.
+    /// The targets from which the link gets all archives except those after `PRIVATE`.
     pub public: BTreeSet<&'l [u8]>,
 }
 
@@ -61,8 +61,9 @@ impl DepsList {
         self.interfaces.contains(name)
     }
 
-    /// The variables and targets whose archives a link gets, for a link that names `from`. If
-    /// `is_transitive` is true, the link also gets the archives of other targets that it links.
+    /// The variables and targets from which a link gets archives. The search starts from `from`:
+    /// the linked target and variables. If `is_transitive` is true, the link also gets the archives
+    /// of the targets that it links.
     pub fn parts<'l>(
         &'l self,
         from: impl Iterator<Item = &'l [u8]>,

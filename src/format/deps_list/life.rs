@@ -23,8 +23,8 @@ impl Life {
         self.live.entry(name.to_vec()).or_default().push(set);
     }
 
-    /// For each set, true if its values have a known effect. `loops` has the block numbers of used
-    /// loops.
+    /// For each set, true if commands may use its values, and if a new name in it would have a
+    /// known effect. `loops` is the result of `used_loops`.
     pub(super) fn effective(&self, sets: &[Set], loops: &FastSet<usize>) -> Vec<bool> {
         let all = || sets.iter().enumerate();
         let live = || all().filter(|(at, _)| !self.over.contains(at)).map(|(_, set)| set);
@@ -41,8 +41,8 @@ impl Life {
         let visited = live().filter(|set| !set.visits_lists()).map(|set| &*set.name);
         let visited: FastSet<&[u8]> = visited.collect();
         let is_effective = |(at, set): (usize, &Set)| {
-            // If commands other than sets give values to the lists, a new item cannot be added to a
-            // list. The new item goes into the sets in the loop.
+            // If the file has no set of a list that the loop visits, no new name can be added to
+            // that list. The new name then goes into the sets inside the loop.
             let is_list = |(_, name): &(usize, Vec<u8>)| visited.contains(&**name);
             let is_used = set.loop_block.is_none_or(|block| loops.contains(&block))
                 && (!set.visits_lists() || set.references.iter().all(is_list));
@@ -71,7 +71,7 @@ impl Life {
 
     /// Notes the variables that a command uses. `name` and `action` are its name and first
     /// argument, `all` is the text of all arguments, and `end` is the offset of its end. Returns
-    /// these variables if the command may use them in any way, and otherwise an empty list.
+    /// these variables, or an empty list if the command is known to be harmless.
     pub(super) fn note(
         &mut self,
         (name, action): (&[u8], &[u8]),

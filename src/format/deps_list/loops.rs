@@ -1,13 +1,13 @@
-//! Finds the loops whose items are values of a set. Also finds the text that a file writes before
-//! the names of a list. For example, a loop with the items `a b` that links `LLVM${item}` links
-//! `LLVMa` and `LLVMb`.
+//! Finds the `foreach()` loops whose variable is a value of a set in the loop. Also finds the text
+//! that a file writes before the names of a list. For example, a loop with the items `a b` that
+//! links `LLVM${item}` links `LLVMa` and `LLVMb`.
 
 use super::{Set, SetCommand};
 use crate::id::{FastMap, FastSet};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The text before the names of a variable, wherever the file uses them. `None` if it is not always
-/// the same.
+/// The text that the file writes before the names of a variable. `None` if it differs from use to
+/// use.
 type Start = Option<Vec<u8>>;
 
 /// The numbers of the `foreach()` blocks in which a set has the loop variable as a value, or as the
@@ -61,8 +61,9 @@ pub(super) fn used_loops(sets: &mut [Set]) -> FastSet<usize> {
     out
 }
 
-/// Adds the text before the names of variables. `visited` has the variables that loops visit, each
-/// with its text. No text is added to names that targets get directly from a variable.
+/// Prepends the text that loops write before the names of variables to these names. `visited` has
+/// the variables that loops visit, each with its text. A variable that a target links directly has
+/// no text before its names.
 fn begin_variables(sets: &mut [Set], mut visited: FastMap<Vec<u8>, Start>) {
     let mut own: FastMap<&[u8], Vec<&Set>> = FastMap::default();
     for set in sets.iter().filter(|set| set.loop_block.is_none()) {

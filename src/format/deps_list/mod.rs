@@ -35,8 +35,8 @@ use std::sync::{Arc, OnceLock};
 pub struct ListError {
     /// The line, from 1.
     pub line: u32,
-    /// The reason, in lower case and without a full stop. For a value with unknown archives, its
-    /// text.
+    /// The reason, in lower case and without a full stop. For a value with unknown archives, the
+    /// text of that value.
     pub reason: String,
 }
 
@@ -51,8 +51,8 @@ impl From<SyntaxError> for ListError {
 pub struct DepsList {
     text: Vec<u8>,
     sets: Vec<Set>,
-    /// The first relevant value with unknown archives; `None` before [`DepsList::identify`] is
-    /// called.
+    /// The first value with unknown archives, in a set that is related to a known archive. `None`
+    /// before [`DepsList::identify`] is called.
     unknown: Option<ListError>,
     /// Targets with the names of their files (`OUTPUT_NAME`).
     outputs: Vec<(Vec<u8>, Vec<u8>)>,
@@ -62,7 +62,7 @@ pub struct DepsList {
     uses: Vec<Vec<Vec<u8>>>,
     /// Shared libraries and modules. A link with them does not get their private archives.
     shared: BTreeSet<Vec<u8>>,
-    /// The targets of `add_library(NAME ALIAS TARGET)`.
+    /// For each alias NAME, the TARGET of `add_library(NAME ALIAS TARGET)`.
     aliases: BTreeMap<Vec<u8>, Vec<u8>>,
     /// The variables whose values a command may put into another order.
     reordered: BTreeSet<Vec<u8>>,
@@ -108,7 +108,7 @@ pub struct Block {
 /// A set of archives: the values of one command.
 #[derive(Clone, Debug)]
 pub struct Set {
-    /// The variable or the target.
+    /// The variable or the target that gets the values.
     pub name: Vec<u8>,
     /// The names of archives in it, in the file's order.
     pub entries: Vec<ListedArchive>,
@@ -118,11 +118,12 @@ pub struct Set {
     /// The variables that are values of the set (`${NAME}`), each with the number of entries before
     /// it.
     pub references: Vec<(usize, Vec<u8>)>,
-    /// The reason why the set cannot be used, if there is one.
+    /// The reason why the set cannot be used, such as a second `set()` of its variable; `None` if
+    /// it can.
     pub trouble: Option<ListError>,
     /// The line on which it begins, from 1.
     pub line: u32,
-    /// Its command.
+    /// The kind of command that makes it.
     pub origin: SetCommand,
     /// The blocks around it, the outermost first.
     pub blocks: Vec<Block>,
@@ -154,7 +155,7 @@ pub struct Set {
     number: usize,
 }
 
-/// One listed archive.
+/// The name of an archive in a list, with its position and its spelling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedArchive {
     /// The archive's bare name, without `lib` and `.a`.
@@ -165,7 +166,7 @@ pub struct ListedArchive {
     pub is_known: bool,
     /// True if `list(REMOVE_ITEM …)` removes it again.
     is_removed: bool,
-    /// The spelling of the name.
+    /// The form in which the list writes the name.
     spelling: Spelling,
     /// The index of its value in [`Set::items`].
     item: usize,
@@ -213,7 +214,7 @@ impl DepsList {
         &self.text
     }
 
-    /// Every name that may be listed.
+    /// The names in all sets, also those that may depend on a condition.
     pub fn names(&self) -> impl Iterator<Item = &[u8]> {
         self.sets.iter().flat_map(Set::names)
     }
@@ -295,7 +296,7 @@ impl Set {
         self.has_known_items && is_around && other.loop_block != self.loop_block
     }
 
-    /// True if `name` is in it.
+    /// True if `name` is one of its entries.
     pub fn holds(&self, name: &[u8]) -> bool {
         self.entries.iter().any(|entry| entry.name == name)
     }

@@ -24,7 +24,7 @@ impl LinkOrder {
     }
 }
 
-/// Where a new name goes: before or after the entry of the set that has this index.
+/// The position of a new name in a set: before or after the entry with this index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Position {
     Before(usize),
@@ -73,11 +73,11 @@ fn by_numbers(a: &[u8], b: &[u8]) -> Ordering {
     parts(a).cmp(&parts(b))
 }
 
-/// How the names of a set are sorted.
+/// The order of the names of a sorted set.
 #[derive(Clone, Copy)]
 struct Sorting {
     collation: Collation,
-    /// True if the last name comes first.
+    /// True if the names are in descending order.
     is_descending: bool,
 }
 
@@ -309,7 +309,8 @@ impl Placer<'_> {
     /// A position within `range`, next to the entry with the longest common prefix. If that entry
     /// sorts after the name, the name goes before it, and otherwise after it. If no entry has a
     /// common prefix, the name goes directly after its last referrer. Without referrers, it goes
-    /// into the last slot of `range`.
+    /// directly before the first entry to which it refers. If there is no such entry either, it
+    /// goes after the last known archive.
     fn beside(&self, name: &[u8], range: Option<Slots>) -> Position {
         let entries = self.entries();
         let all = Slots { least: 0, most: entries.len(), is_bounded: false };

@@ -12,7 +12,8 @@ pub(super) struct Ranks {
 }
 
 impl Ranks {
-    /// Gives a new set its rank.
+    /// Gives a new set its rank: below all ranks of its variable if `is_front` is true, otherwise
+    /// above them.
     pub(super) fn place(&mut self, set: &mut Set, is_front: bool) {
         let (least, most) = self.ends.entry(set.name.clone()).or_default();
         if is_front {

@@ -1,4 +1,4 @@
-//! Names that `list(REMOVE_ITEM …)` removes.
+//! Marks the names that `list(REMOVE_ITEM …)` removes.
 
 use super::Set;
 use crate::id::{FastMap, FastSet};
@@ -53,8 +53,8 @@ pub(super) fn mark_removed(sets: &mut [Set], removals: &[Removal]) {
     }
 }
 
-/// The variables whose values are in `list`. `None` if `list` may have the values of any variable,
-/// or if `left` steps are exceeded. Each variable takes `cost` steps.
+/// The variable `list`, and the variables whose values it includes. `None` if `list` may have the
+/// values of any variable, or if `left` steps are exceeded. Each variable takes `cost` steps.
 fn parts<'s>(
     by_name: &FastMap<&[u8], Vec<&'s Set>>,
     list: &'s [u8],

@@ -82,9 +82,9 @@ impl WholeArchive {
 /// The sets of a file, and the facts that the scan collects besides them.
 #[derive(Default)]
 pub(super) struct Scanned {
-    /// All sets, in order.
+    /// All sets, in the file's order.
     pub(super) sets: Vec<Set>,
-    /// The commands that remove names.
+    /// The words that commands remove from variables.
     pub(super) removals: Vec<Removal>,
     /// Targets with their `OUTPUT_NAME`.
     pub(super) outputs: Vec<(Vec<u8>, Vec<u8>)>,
@@ -92,7 +92,7 @@ pub(super) struct Scanned {
     pub(super) interfaces: BTreeSet<Vec<u8>>,
     /// The targets of `add_library(NAME SHARED)` and `add_library(NAME MODULE)`.
     pub(super) shared: BTreeSet<Vec<u8>>,
-    /// The targets of `add_library(NAME ALIAS TARGET)`.
+    /// For each alias NAME, the TARGET of `add_library(NAME ALIAS TARGET)`.
     pub(super) aliases: BTreeMap<Vec<u8>, Vec<u8>>,
     /// The variables whose values may be reordered: by `list(REVERSE)`, by `list(SORT)`, or by a
     /// loop that adds values in front.
@@ -278,7 +278,7 @@ impl Scan<'_> {
         self.bytes(&self.command.name).to_ascii_lowercase()
     }
 
-    /// The variable that the command unsets.
+    /// The variable that the command unsets; `None` for other commands.
     fn unset(&self) -> Option<&[u8]> {
         match &*self.command.arguments {
             [name] if self.name() == b"unset" => Some(self.bytes(&name.inside)),

@@ -6,8 +6,8 @@ use super::{ListedArchive, Set};
 use crate::order;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How a list writes an archive. The bare name `z` may be written as `z`, `-lz`, `dir/libz.a` or
-/// `NS::z`.
+/// The form in which a list writes the name of an archive. The bare name `z` may be written as `z`,
+/// `-lz`, `dir/libz.a` or `NS::z`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Spelling {
     /// The text before the name: `-l`, `dir/lib`, `NS::`.
@@ -65,7 +65,8 @@ impl Spelling {
         self.prefix.is_empty() && self.cut.is_empty() && self.suffix.is_empty() && !self.is_lower
     }
 
-    /// The spelling inside of `$<TARGET_FILE:…>`, the path of a target's file.
+    /// The same spelling inside of `$<TARGET_FILE:…>`, which expands to the path of a target's
+    /// file.
     pub(super) fn as_target_file(&self) -> Self {
         let prefix = [TARGET_FILE, &self.prefix].concat();
         Self { prefix, suffix: [&*self.suffix, b">"].concat(), ..self.clone() }
@@ -126,8 +127,8 @@ impl ListedArchive {
         !self.spelling.cut.is_empty()
     }
 
-    /// Marks a component of LLVM that names an archive, also in lower case. `folded` has the
-    /// archives by their names in lower case.
+    /// Marks the entry if it is a component of LLVM that names an archive, also if it is written in
+    /// lower case. `folded` has the archives by their names in lower case.
     fn identify_component(&mut self, folded: &BTreeMap<Vec<u8>, &[u8]>) {
         let found = folded.get(&self.name.to_ascii_lowercase()).copied();
         let Some(name) = found.filter(|name| name.starts_with(LLVM)) else { return };

@@ -1,6 +1,6 @@
 //! Names in a list that are not plain values: names inside of generator expressions, after `debug`,
 //! and from variables that the file sets. They are treated as listed, but a new name does not copy
-//! their spelling.
+//! their spelling. The exception is `$<TARGET_FILE:…>` in a set without plain names.
 
 use super::spelling::{Spelling, TARGET_FILE};
 use super::{ListError, ListedArchive, Set};
@@ -85,8 +85,9 @@ impl Variables {
         (out, is_whole)
     }
 
-    /// Moves the names in unread values to [`Set::mentions`]. `${NAME}` is dropped if the file has
-    /// a set `NAME`.
+    /// Reads the values in [`Set::unknown`], and adds the names in them to [`Set::mentions`]. A
+    /// value stays unknown if it may have other names. `${NAME}` is dropped if the file has a set
+    /// `NAME`.
     pub(super) fn resolve(&mut self, sets: &mut [Set]) {
         let defined: FastSet<Vec<u8>> = sets.iter().map(|set| set.name.clone()).collect();
         for set in sets {
@@ -136,7 +137,8 @@ pub(super) fn referred(text: &[u8]) -> Option<&[u8]> {
 const CONDITIONS: [&[u8]; 6] =
     [b"$<BOOL:", b"$<CONFIG:", b"$<STREQUAL:", b"$<EQUAL:", b"$<IN_LIST:", b"$<PLATFORM_ID:"];
 
-/// Replaces each of these expressions by `$<1>`: the variables in a condition name no archive.
+/// Replaces each expression of [`CONDITIONS`] by `$<1>`, because the variables in a condition name
+/// no archive.
 fn without_conditions(text: &[u8]) -> Vec<u8> {
     let (mut out, mut rest) = (Vec::with_capacity(text.len()), text);
     while let Some(first) = rest.first() {

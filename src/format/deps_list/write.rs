@@ -159,7 +159,7 @@ fn dropped(text: Vec<u8>, gone: &[(usize, BTreeSet<Vec<u8>>)]) -> Vec<u8> {
     out
 }
 
-/// One set and its text.
+/// Writes the changes of one set into the text of the file.
 struct Writer<'t> {
     text: &'t [u8],
     set: &'t Set,

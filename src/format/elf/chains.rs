@@ -317,7 +317,8 @@ impl Tables {
         }
     }
 
-    /// The hash word of a symbol in the GNU hash table. `None` for other symbols, and on MIPS.
+    /// The hash word of a symbol: its chain word in the GNU hash table, without the lowest bit.
+    /// `None` for a symbol outside of that table, and on MIPS.
     pub fn word(&self, symbol: SymbolIndex) -> Option<u32> {
         let HashTable::Gnu { chains, base, translation: None, .. } = &self.hash else {
             return None;
@@ -326,7 +327,8 @@ impl Tables {
         self.u32_at(chains, at as usize).map(|word| word & !1)
     }
 
-    /// The filter that rejects most names that the object does not define.
+    /// The filter that rejects most names that the object does not define. Without a GNU hash
+    /// table, a constant answer replaces the filter.
     pub fn bloom(&self) -> Bloom<'_> {
         match &self.hash {
             HashTable::None => Bloom::Never,

@@ -19,7 +19,7 @@ pub(super) const MOST: u64 = 1 << 20;
 pub struct DlopenNotes {
     /// Libraries without which the object does not work.
     pub required: Vec<RequiredLibrary>,
-    /// The names of libraries in entries of other priorities.
+    /// Names of libraries in all entries with a priority other than `required`.
     pub optional: Vec<String>,
     /// The reason why a note could not be read, if there is one.
     pub broken: Option<&'static str>,
@@ -50,7 +50,7 @@ impl DlopenNotes {
         self.required.is_empty() && self.optional.is_empty() && self.broken.is_none()
     }
 
-    /// The names of all libraries.
+    /// The names of all libraries: first of required libraries, then of optional ones.
     pub fn names(&self) -> impl Iterator<Item = &String> {
         self.required.iter().flat_map(|library| &library.names).chain(&self.optional)
     }

@@ -14,7 +14,8 @@ use object::read::elf::NoteIterator;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// The kinds of foreign files.
+/// The kind of a foreign file. Such a file is counted but not audited, because no known rules of a
+/// Linux loader apply to it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Foreign {
     /// An object of FreeBSD, also of Debian's kFreeBSD.
@@ -43,7 +44,7 @@ pub enum Foreign {
     Gpu,
     /// A core file.
     Core,
-    /// The debug data of another file.
+    /// Separate debug data of another file.
     Debug,
     /// An object of a machine for which no loader rules are known.
     Machine,
@@ -61,7 +62,7 @@ struct ForeignKind {
     osabi: Option<elf::OsAbi>,
     /// The owner of the NT_GNU_ABI_TAG (type 1) note in each of its programs.
     note: &'static [u8],
-    /// The first word of its GNU ABI notes, which is the operating system.
+    /// The operating system in the first word of its notes with the owner `GNU`.
     gnu: Option<u32>,
     /// Prefixes of the paths of its loaders. PT_INTERP begins with one of them.
     interps: &'static [&'static str],
@@ -191,7 +192,7 @@ const KINDS: &[ForeignKind] = &[
     },
 ];
 
-/// Libraries that an object needs beside `libc.so` only if it is linked against bionic.
+/// Libraries that an object needs besides `libc.so` only if it is linked against bionic.
 const BESIDE_BIONIC: [&[u8]; 4] = [b"libm.so", b"libdl.so", b"liblog.so", b"libandroid.so"];
 
 /// Upper bound for the number of PT_NOTE segments that are read; linkers write at most three.
@@ -230,7 +231,7 @@ impl Foreign {
         self.kind().what
     }
 
-    /// True for objects of another operating system.
+    /// True for the kinds that are objects of another operating system.
     pub fn is_system(self) -> bool {
         self < Self::Standalone
     }
@@ -261,7 +262,7 @@ impl Foreign {
         if object.role == Role::Relocatable {
             return None;
         }
-        // The kernel starts a program with a loader of Linux, regardless of EI_OSABI and notes.
+        // A program with a loader of Linux runs on Linux, regardless of EI_OSABI and notes.
         if object.interp().is_some_and(|interp| is_of_linux(object, interp)) {
             return None;
         }

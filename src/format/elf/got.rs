@@ -22,7 +22,7 @@ pub(super) struct Got {
     pub(super) entries: u64,
     /// File offset of the dynamic symbol table.
     pub(super) symbols: u64,
-    /// DT_MIPS_GOTSYM, the symbol of the first global entry.
+    /// DT_MIPS_GOTSYM: the index of the symbol that belongs to the first global entry.
     pub(super) first: u32,
     /// Number of global entries.
     pub(super) count: u32,

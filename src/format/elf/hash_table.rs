@@ -48,7 +48,7 @@ impl Width {
 /// of four lookups in an object end at its filter.
 #[derive(Clone, Copy, Debug)]
 pub enum Bloom<'t> {
-    /// No lookup finds a symbol.
+    /// The object has no usable hash table, so no lookup finds a symbol.
     Never,
     /// No filter: every lookup must walk the table.
     Always,

@@ -22,19 +22,19 @@ pub struct Header {
     pub is_64: bool,
     /// True if EI_DATA is ELFDATA2MSB.
     pub big: bool,
-    /// e_type
+    /// Type of the file (e_type), such as ET_DYN.
     pub kind: u16,
-    /// e_machine
+    /// Machine (e_machine), such as EM_X86_64.
     pub machine: u16,
-    /// e_version
+    /// ELF version (e_version). The loader accepts only EV_CURRENT.
     pub version: u32,
-    /// e_flags
+    /// Flags of the machine (e_flags), such as the ABI on ARM.
     pub flags: u32,
-    /// e_phoff
+    /// File offset of the program headers (e_phoff).
     pub phoff: u64,
-    /// e_phentsize
+    /// Size in bytes of one program header, as the file states it (e_phentsize).
     pub phentsize: u16,
-    /// e_phnum
+    /// Number of program headers (e_phnum).
     pub phnum: u16,
     /// e_shoff, and the end of the section headers as a file offset. Both are 0 without section
     /// headers.

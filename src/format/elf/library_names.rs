@@ -1,5 +1,5 @@
-//! File names of libraries and identifiers among the strings of a file, such as arguments of dlopen
-//! and dlsym.
+//! Finds file names of libraries, and identifiers, among the strings of a file. Such strings may be
+//! arguments of dlopen and dlsym.
 
 use crate::format::{ReadError, read_range};
 use crate::id::FastSet;
@@ -23,8 +23,8 @@ pub fn library_names(file: &Handle) -> Result<BTreeSet<Vec<u8>>, ReadError> {
     Ok(out)
 }
 
-/// Strings in the first 64 MiB of a file that may be names of symbols. Symbols of its dynamic
-/// symbol table are among them.
+/// Strings of up to 255 bytes in the first 64 MiB of a file that may be names of symbols. Names in
+/// its dynamic symbol table are among them.
 pub fn identifiers(file: &Handle) -> Result<FastSet<Box<[u8]>>, ReadError> {
     let mut out = FastSet::default();
     let is_part = |b: &u8| b.is_ascii_alphanumeric() || b"_.$".contains(b);
@@ -55,7 +55,7 @@ fn each_part(file: &Handle, mut each: impl FnMut(&[u8])) -> Result<(), ReadError
     Ok(())
 }
 
-/// The names in a part of a file.
+/// The file names of libraries in a part of a file. A NUL must precede and follow each name.
 fn names(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     memmem::find_iter(bytes, b".so").filter_map(|suffix| {
         let start = memrchr(0, &bytes[..suffix])? + 1;

@@ -1,6 +1,6 @@
-//! The parts of a file on which the result of patchelf depends. patchelf finds tables by their
+//! Tests if patchelf can change a file, and with which risks. patchelf finds tables by their
 //! section headers, overwrites an old search path in the string table, and appends tables that
-//! grow. Only `fix` reads these parts.
+//! grow. Only `fix` uses this module.
 
 use super::{Header, header::endian};
 use crate::format::{c_string, read_range};
@@ -195,7 +195,7 @@ impl<'f, H: FileHeader<Endian = Endianness>> Image<'f, H> {
         if path.is_end || names.any(|entry| is_inside(entry.d_val(self.e).into())) {
             return Some(true);
         }
-        // The loader knows one table of each type.
+        // The loader uses one table of each type, so the first section of a type is enough.
         let of_type = |kind| sections.iter().find(|section| section.sh_type(self.e) == kind);
         let content = |kind| of_type(kind).map_or(Some(Vec::new()), |one| self.content(one));
         let left = Cell::new(MOST_RECORDS);

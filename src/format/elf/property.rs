@@ -1,4 +1,5 @@
-//! Properties of objects in notes of the type NT_GNU_PROPERTY_TYPE_0.
+//! Reads one property of an object from its notes of the type NT_GNU_PROPERTY_TYPE_0: programs may
+//! use its data and functions only through pointers.
 
 use super::Header;
 use super::foreign::{MOST_NOTES, Notes};

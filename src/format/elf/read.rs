@@ -1,7 +1,7 @@
 //! Reads one ELF file. The reader gets the headers from the first bytes, then the dynamic section,
 //! then all dynamic tables with one `pread`. No `pread` is needed if the first bytes contain the
-//! tables. Two are needed if a tool such as patchelf has moved a table. Finally the relevant parts
-//! are copied.
+//! tables. Two are needed if a tool such as patchelf has moved a table. Finally the reader copies
+//! the parts that an [`Object`] keeps.
 
 use super::dlopen_note::{self, DlopenNotes};
 use super::dynamic::Dynamic;
@@ -43,7 +43,8 @@ const SMALL: u64 = 16 << 10;
 /// Number of exports above which a program's relocations are read to find its copied data.
 const FEW_EXPORTS: usize = 100;
 
-/// Reads the object in `file`, whose first bytes are `head`.
+/// Reads the object in `file`, whose first bytes are `head`. A damaged file gives an object with
+/// defects. The result is an error only if bytes of the file cannot be read.
 pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, ReadError> {
     let Some(mut header) = Header::parse(head) else {
         let what = "has an unknown class or byte order, or is shorter than an ELF header";
@@ -141,7 +142,8 @@ fn early_role(header: &Header) -> Role {
     }
 }
 
-/// The bytes at `offset`, from `head` if it holds all of them, else from the file.
+/// The bytes at `offset`, from `head` if it holds all of them, else from the file. Fewer than `len`
+/// bytes if the file ends earlier.
 fn slice_or_read<'h>(
     file: &Handle,
     head: &'h [u8],

@@ -12,7 +12,7 @@ use crate::id::FastSet;
 use object::read::elf::Sym as _;
 use object::{Endianness, elf};
 
-/// Initial capacity for references in each thread.
+/// Number of references for which each thread reserves room at first.
 const AT_ONCE: usize = 1 << 15;
 
 /// True for an entry that is almost certainly an undefined symbol. If the number of symbols is

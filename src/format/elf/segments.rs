@@ -15,13 +15,13 @@ const PAGE: u64 = 4096;
 /// One program header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
-    /// p_type.
+    /// Type of the segment (p_type), such as PT_LOAD.
     pub kind: u32,
-    /// p_flags.
+    /// Permissions of the segment (p_flags), a set of PF_R, PF_W and PF_X.
     pub flags: u32,
-    /// p_vaddr.
+    /// Address of the first byte (p_vaddr).
     pub vaddr: u64,
-    /// p_memsz, in bytes.
+    /// Size in memory, in bytes (p_memsz).
     pub memsz: u64,
 }
 

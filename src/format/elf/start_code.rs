@@ -1,6 +1,7 @@
-//! The functions of DT_INIT and DT_FINI. `crti.o` and `crtn.o` of the C library add these functions
-//! to every library and program, and the added functions do nothing. Other object files may add
-//! code to the sections `.init` and `.fini`. The linker option `-init` selects another function.
+//! Tests if the functions of DT_INIT and DT_FINI do anything. `crti.o` and `crtn.o` of the C
+//! library add these functions to every library and program, and the added functions do nothing.
+//! Other object files may add code to the sections `.init` and `.fini`. The linker option `-init`
+//! selects another function.
 
 use super::dynamic::Dynamic;
 use super::header::Header;
@@ -96,8 +97,8 @@ fn is_empty(file: &Handle) -> Option<bool> {
     for (address, section) in functions {
         // The loader calls no function at address 0.
         let Some(address) = address.filter(|address| *address != 0) else { continue };
-        // A function at another address may look like a function of a start file, but call other
-        // code.
+        // Only functions in `.init` and `.fini` are compared with `EMPTY`. Its `..` matches any
+        // displacement, so the same bytes elsewhere may call other code.
         if address_of(file, section) != Some(address) {
             return Some(false);
         }

@@ -9,9 +9,9 @@ use crate::tree::Handle;
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 use object::{Endianness, elf};
 
-/// Upper bounds, in bytes, for the section headers and for one table. Larger section headers are
-/// not read; a larger table is read only up to the bound.
+/// Upper bound, in bytes, for the section headers. Larger section headers are not read.
 const MOST_HEADERS: u64 = 64 << 20;
+/// Upper bound, in bytes, for one table. A larger table is read only up to this bound.
 const MOST_TABLE: u64 = 1 << 30;
 
 /// Calls `visit` with the name and the binding of every symbol that the file defines, except

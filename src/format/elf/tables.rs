@@ -50,17 +50,17 @@ pub struct Symbol<'t> {
     pub name: &'t [u8],
     /// The entry in DT_VERSYM with its top bit; 1 if the object has no DT_VERSYM.
     pub versym: u16,
-    /// STB_*
+    /// Binding, such as STB_WEAK.
     pub bind: u8,
-    /// STT_*
+    /// Type, such as STT_FUNC.
     pub kind: u8,
-    /// STV_*
+    /// Visibility, such as STV_PROTECTED.
     pub visibility: u8,
-    /// st_shndx
+    /// Section index (st_shndx); SHN_UNDEF for an undefined symbol.
     pub section: u16,
-    /// st_value
+    /// Value (st_value), usually an address.
     pub value: u64,
-    /// st_size
+    /// Size in bytes (st_size).
     pub size: u64,
     /// True for a symbol without `STO_MIPS_PLT` in an object for MIPS. The value of an undefined
     /// entry is then the address of a lazy stub.
@@ -118,7 +118,7 @@ pub fn binds_local(visibility: u8) -> bool {
     matches!(elf::SymbolVisibility(visibility), elf::STV_HIDDEN | elf::STV_INTERNAL)
 }
 
-/// `ALLOWED_STT` of `check_match`.
+/// True for symbol types that a lookup accepts: `ALLOWED_STT` of `check_match`.
 pub(super) fn allowed(kind: u8) -> bool {
     matches!(
         elf::SymbolType(kind),
@@ -131,7 +131,8 @@ pub(super) fn allowed(kind: u8) -> bool {
     )
 }
 
-/// `check_match`: an entry with the value 0 is a definition only if it is absolute or thread-local.
+/// True if an entry can be a definition (`check_match`). With the value 0, it must be absolute or
+/// thread-local.
 pub(super) fn has_place(value: u64, section: u16, kind: u8) -> bool {
     value != 0 || section == elf::SHN_ABS.0 || kind == elf::STT_TLS.0
 }

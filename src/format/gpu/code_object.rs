@@ -40,7 +40,7 @@ pub struct CodeObject {
 pub struct Metadata {
     /// `amdhsa.target`, such as `amdgcn-amd-amdhsa--gfx90a:xnack+`; empty before version 4.
     pub target: Vec<u8>,
-    /// `amdhsa.version`
+    /// The major and the minor number in `amdhsa.version`; 0 if the metadata has no version.
     pub version: (u64, u64),
     /// Names of the kernels, in the order of the metadata.
     pub kernels: Vec<Vec<u8>>,

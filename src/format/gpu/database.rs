@@ -1,5 +1,6 @@
-//! SQLite databases of kernels, by their header (`fileformat2.html` of SQLite, section 1.3). A file
-//! is rejected under the conditions of `lockBtree` in `btree.c`, or if its last page is cut short.
+//! Reads the header of SQLite databases, in which libraries such as MIOpen keep compiled kernels
+//! (`fileformat2.html` of SQLite, section 1.3). A file is rejected under the conditions of
+//! `lockBtree` in `btree.c`, or if its last page is cut short.
 
 use crate::format::{ReadError, read_range};
 use crate::tree::Handle;

@@ -1,5 +1,5 @@
-//! Streams of compressed bundles: zlib (RFC 1950) and zstd (RFC 8878). Inflation stops beyond the
-//! size that the bundle states. Otherwise a small file could inflate without end.
+//! Inflates the zlib (RFC 1950) and zstd (RFC 8878) streams of compressed bundles. Each function
+//! bounds the number of inflated bytes, because a small file may inflate to gigabytes.
 
 use super::Compression;
 use super::bytes::Bytes;

@@ -37,7 +37,8 @@ pub(super) fn reference(bytes: Bytes<'_>) -> Result<BTreeSet<Vec<u8>>, ReadError
     Ok(paths.map(|()| out).unwrap_or_default())
 }
 
-/// The container of the kpack file in `bytes`, with the entries of its table of contents.
+/// The container of the kpack file in `bytes`, with the entries of its table of contents. `offset`
+/// is the position of the kpack file in the audited file.
 pub(super) fn read(
     bytes: Bytes<'_>,
     offset: u64,

@@ -80,9 +80,9 @@ impl DeviceCode {
 /// The format of a container.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ContainerKind {
-    /// A plain bundle.
+    /// A plain offload bundle of Clang.
     Bundle,
-    /// A compressed bundle.
+    /// A compressed offload bundle of Clang, with the magic text `CCOB`.
     Ccob,
     /// LLVM's OffloadBinary.
     OffloadBinary,
@@ -90,7 +90,7 @@ pub enum ContainerKind {
     Elf,
     /// NVIDIA's fat binary.
     Nv,
-    /// A kpack file.
+    /// A kpack file of ROCm.
     Kpack,
 }
 
@@ -140,13 +140,14 @@ pub struct Container {
     pub offset: u64,
     /// Its size in the file, in bytes.
     pub size: u64,
-    /// Its compression.
+    /// The compression method; `None` if the container is not compressed or uses another method.
     pub compression: Option<Compression>,
-    /// The inflated size in bytes, as stated by its header.
+    /// The inflated size in bytes, as stated by its header. `None` unless it is a compressed
+    /// bundle.
     pub uncompressed_size: Option<u64>,
     /// Offset in the container at which the magic number of a compressed bundle occurs again,
-    /// inside the compressed payload. Readers that search for the next bundle stop there
-    /// (llvm/llvm-project#205587).
+    /// inside the compressed payload; `None` if it does not. Readers that search for the next
+    /// bundle stop there (llvm/llvm-project#205587).
     pub magic_inside: Option<u64>,
     /// Its code objects, in the order of its table.
     pub entries: Vec<ContainerEntry>,

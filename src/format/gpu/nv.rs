@@ -10,8 +10,9 @@ use crate::format::ReadError;
 pub(super) const MAGIC: u32 = 0xba55_ed50;
 /// Upper bound for the images of one fat binary.
 const MOST_IMAGES: usize = 4096;
-/// `FATBIN_KIND_PTX` and `FATBIN_KIND_ELF`.
+/// `FATBIN_KIND_PTX`
 const PTX: u16 = 1;
+/// `FATBIN_KIND_ELF`
 const CUBIN: u16 = 2;
 
 /// The fat binary at `offset` of the file.

@@ -1,5 +1,5 @@
-//! Headers and tables of Clang's offload bundles, in memory. `bundle` and `deep` read them from
-//! files and from streams.
+//! Parses headers and tables of Clang's offload bundles from bytes in memory. `bundle` and `deep`
+//! get these bytes from files and from streams.
 
 use super::bytes::{u16_at, u32_at, u64_at};
 use super::{Compression, ContainerEntry, DeviceDefect};
@@ -17,9 +17,9 @@ const LONGEST_ID: u64 = 4096;
 /// The reason why a table is incomplete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Short {
-    /// More bytes are needed.
+    /// The table continues after the given bytes.
     Longer,
-    /// More bytes will not help.
+    /// The table is damaged, so more bytes would not complete it.
     Damaged,
 }
 

@@ -10,9 +10,9 @@ use std::fmt;
 pub struct TargetId {
     /// The processor: `gfx90a`, `gfx11-generic`, `amdgcnspirv`.
     pub processor: String,
-    /// SRAM ECC on or off.
+    /// True if SRAM ECC is on, false if it is off, `None` if the id does not say.
     pub sramecc: Option<bool>,
-    /// XNACK on or off.
+    /// True if XNACK is on, false if it is off, `None` if the id does not say.
     pub xnack: Option<bool>,
 }
 
@@ -20,7 +20,7 @@ pub struct TargetId {
 pub const SPIRV: &str = "amdgcnspirv";
 
 impl TargetId {
-    /// A processor with any settings.
+    /// The target id of a processor without settings, which matches all settings.
     pub fn any(processor: &str) -> Self {
         Self { processor: processor.to_owned(), sramecc: None, xnack: None }
     }
@@ -119,7 +119,7 @@ impl fmt::Display for TargetId {
 }
 
 /// The processor with this number in `e_flags` (`EF_AMDGPU_MACH_*`, llvm/BinaryFormat/ELF.h of LLVM
-/// 23; gfx940 and gfx941 as in LLVM 20).
+/// 23; gfx940 and gfx941 as in LLVM 20). `None` for an unknown number.
 pub(super) fn processor(mach: u8) -> Option<&'static str> {
     let found = PROCESSORS.binary_search_by_key(&mach, |(number, _)| *number).ok()?;
     Some(PROCESSORS[found].1)

@@ -46,7 +46,7 @@ pub(super) fn guarded_name(text: &[u8]) -> Option<&[u8]> {
     (name(inner) == inner && !inner.is_empty()).then_some(inner)
 }
 
-/// A value; `None` if it is unknown.
+/// The value of an expression in a condition; `None` if it is unknown.
 type ConditionValue = Option<i64>;
 
 struct Parser<'a> {
@@ -59,7 +59,8 @@ struct Parser<'a> {
     has_negative: bool,
 }
 
-/// Operators with their precedences. Longer operators come before their prefixes.
+/// Operators with their precedences; a higher number binds more tightly. Longer operators come
+/// before their prefixes.
 const OPERATORS: [(&[u8], u8); 18] = [
     (b"||", 1),
     (b"&&", 2),

@@ -1,5 +1,5 @@
-//! The directives of a header. Comments, strings and joined lines are recognised as in a compiler
-//! (`libcpp/lex.cc` of GCC: `_cpp_lex_direct`, `lex_string`, `lex_raw_string`).
+//! Finds the preprocessor directives of a header. Comments, strings and joined lines are recognised
+//! as in a compiler (`libcpp/lex.cc` of GCC: `_cpp_lex_direct`, `lex_string`, `lex_raw_string`).
 
 /// Upper bound, in bytes, for the text after the keyword of a directive. If a condition is longer,
 /// the includes of the file are unknown.
@@ -38,7 +38,7 @@ pub(super) fn header_name(text: &[u8]) -> Option<(&[u8], bool)> {
     (text[len + 1] == end && len > 0).then(|| (&text[1..=len], quoted))
 }
 
-/// All directives of a text.
+/// Iterates over the directives of a text.
 pub(super) struct Directives<'a> {
     text: &'a [u8],
     at: usize,

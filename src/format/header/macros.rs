@@ -3,7 +3,7 @@
 
 use crate::id::FastMap;
 
-/// True, false or unknown.
+/// The truth of a condition; `None` if it is unknown.
 pub(super) type Truth = Option<bool>;
 
 /// The state of a macro, as far as it is known.

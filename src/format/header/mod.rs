@@ -67,7 +67,7 @@ struct ConditionalGroup {
     outer: Truth,
     /// True if an earlier branch was compiled.
     taken: Truth,
-    /// The condition of this branch.
+    /// True if the current branch is the one that the group compiles.
     now: Truth,
 }
 
@@ -167,7 +167,8 @@ impl Reader {
         }
     }
 
-    /// Handles an `#if`. `guarded` is NAME in `#ifndef NAME` and `#if !defined(NAME)`.
+    /// Handles an `#if`. `guarded` is NAME in `#ifndef NAME` and `#if !defined(NAME)`. `None` if
+    /// conditions are nested too deep.
     fn open(&mut self, condition: Truth, guarded: Option<&[u8]>) -> Option<()> {
         let outer = self.active();
         let is_first = self.groups.is_empty() && condition.is_none();
@@ -178,7 +179,7 @@ impl Reader {
         (self.groups.len() <= DEEPEST).then_some(())
     }
 
-    /// Handles another branch of the innermost `#if`.
+    /// Handles another branch of the innermost `#if`; `None` if no `#if` is open.
     fn branch(&mut self, condition: Truth) -> Option<()> {
         // A guard has one branch, so this `#ifndef` was not a guard.
         if let Guard::Open(from) = self.guard

@@ -215,7 +215,7 @@ impl Sheet<'_> {
             return self.or_host(&text, entry, page);
         }
         let near = self.entries.evidence(entry, EvidenceKind::NearMiss);
-        // A file is not built against itself.
+        // A near miss in a file of the entry is ignored: a file is not rebuilt against itself.
         let own: BTreeSet<PathBuf> =
             order::set(entry.files().iter().map(|(finding, _)| finding.full_path()));
         let changed = near.iter().filter(|evidence| !evidence.minor);
@@ -322,8 +322,8 @@ const GLIBC: [&[u8]; 9] = [
     b"libanl.so.1",
 ];
 
-/// The directory of the candidate, if it is a library of glibc outside of a store. In a store,
-/// programs have the loader of their glibc.
+/// The directory of the candidate, if the missing library belongs to glibc and the candidate is
+/// outside of a store. In a store, programs have the loader of their glibc.
 fn bundled_libc<'c>(finding: &ReportFinding, candidate: &'c Path) -> Option<&'c Path> {
     let library = finding.library.as_deref().filter(|library| GLIBC.contains(library));
     library.filter(|_| store_of(candidate).is_none())?;

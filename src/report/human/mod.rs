@@ -71,11 +71,11 @@ pub(crate) fn steps(
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    // `verbose` turns groups off, because a group may have causes about other names.
+    // `verbose` gives each cause its own entry. A group may have causes about other names.
     let apart = Style { verbose: true, quiet: false, ..style };
     // Views write full paths, so no prefix is removed.
     let entries = Entries { prefix: None, ..Entries::of(report, apart) };
-    // These steps have no commands with paths of audited files.
+    // Commands in these steps have paths of the audited system, not of this machine.
     let sheet = Sheet { report, entries, paths: &Paths::default() };
     let page = &mut LabelledLines::new(style, out);
     let all = &sheet.entries.all;
@@ -121,7 +121,7 @@ impl Sheet<'_> {
         Ok(())
     }
 
-    /// Writes an entry.
+    /// Writes an entry: its heading, the sections for its kind of cause, and the advice.
     fn entry(&self, entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
         let (code, level) = entry.level_name();
         let tag = format!("{level}[{}]", entry.cause.rule);

@@ -1,4 +1,4 @@
-//! Groups of causes in one directory: their files and symbols, with counts.
+//! The body of an entry for a group of causes in one directory: files and symbols, with counts.
 
 use crate::demangle::demangle;
 use crate::order::Arrange as _;
@@ -16,7 +16,7 @@ const MOST_FILES: usize = 8;
 /// listed.
 const MOST_SYMBOLS: usize = 6;
 
-/// Writes the files and symbols of an entry.
+/// Writes the files and symbols of an entry. Without symbols, writes each file with a message.
 pub(super) fn rolled(entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
     let directory = entry.group.and_then(|group| group.directory.as_deref());
     let below = |path: &Path| {

@@ -12,11 +12,11 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-/// Upper bound for the paths shown without `-v`.
+/// Maximum number of tried paths that are listed without `-v`.
 const MOST: usize = 4;
-/// The start of the reason if the file does not exist.
+/// The start of the reason for a tried path that does not exist.
 const ABSENT: &str = "no such file or directory";
-/// The reason if its directory does not exist.
+/// The reason for a tried path whose directory does not exist.
 const NO_DIRECTORY: &str = "no such directory";
 
 /// The reasons why tried paths failed, in the order of the report.
@@ -25,15 +25,15 @@ enum Miss {
     /// The path exists but cannot be loaded: it is for another machine, lacks permissions or is not
     /// a regular file, or DF_1_NODEFLIB forbids its directory.
     File,
-    /// The path does not exist.
+    /// A path outside of the default directories does not exist.
     Named,
-    /// A search path names a directory that does not exist.
+    /// The directory of the path does not exist. It is not a default directory.
     Directory,
-    /// ld.so.cache has no entry.
+    /// ld.so.cache has no entry for the library that can be loaded.
     Cache,
-    /// A default directory.
+    /// A default directory lacks the file, or does not exist.
     Default,
-    /// A subdirectory for processors with extensions (`glibc-hwcaps`).
+    /// A subdirectory for processors with extensions (`glibc-hwcaps`) lacks the file.
     Minor,
 }
 

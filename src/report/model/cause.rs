@@ -30,11 +30,11 @@ use std::sync::Arc;
 /// A group of findings that one repair would remove.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Cause {
-    /// Kind and key; stable across runs.
+    /// The kind and the key of the cause, separated by a colon; stable across runs.
     pub id: Arc<str>,
-    /// Its kind.
+    /// The kind of the cause, which is also the first part of `id`.
     pub kind: CauseKind,
-    /// One line, human-readable.
+    /// The subject and the defect in one line for people.
     pub title: String,
     /// The rule of the finding with the highest level. Among equal levels, a finding about a symbol
     /// comes first.
@@ -43,19 +43,19 @@ pub struct Cause {
     /// The highest level of its findings.
     #[serde(with = "level")]
     pub level: Level,
-    /// Number of findings.
+    /// Number of findings of the cause.
     pub findings: usize,
-    /// Number of files.
+    /// Number of distinct files that the findings are about.
     pub files: usize,
-    /// Number of entry points.
+    /// Number of distinct entry points under which the findings occur.
     pub roots: usize,
-    /// Number of distinct symbols.
+    /// Number of distinct symbols that the findings are about.
     #[serde(default)]
     pub symbols: usize,
     /// Directories of the files, sorted by number of findings, descending.
     #[serde(default)]
     pub places: Vec<AffectedDirectory>,
-    /// The id of the group that it belongs to.
+    /// The id of the [`super::CauseGroup`] that has this cause; `None` if no group has it.
     #[serde(default)]
     pub group: Option<Arc<str>>,
     /// The fixes of its findings, each once.
@@ -76,12 +76,13 @@ impl Cause {
 /// A directory with files of a cause.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AffectedDirectory {
-    /// Its path. It is relative if the files have relative paths and belong to no prefix.
+    /// The path of the directory. It is relative if the files have relative paths and belong to no
+    /// prefix.
     #[serde(with = "raw")]
     pub path: PathBuf,
-    /// Number of files.
+    /// Number of files of the cause in this directory.
     pub files: usize,
-    /// Number of findings.
+    /// Number of findings of the cause in this directory.
     pub findings: usize,
 }
 
@@ -105,14 +106,15 @@ pub enum CauseKind {
     PolicyEntry,
     /// The system has no loader for a machine. All objects of the machine have one cause.
     NoLoader,
-    /// The result depends on an option that the command line lacks. All files have one cause.
+    /// The result depends on an option that the command line lacks. All findings that lack the same
+    /// option have one cause.
     MissingOption,
     /// A finding that is its own cause.
     Finding,
 }
 
 impl CauseKind {
-    /// The kind's prefix in ids.
+    /// The name of the kind, which is the first part of ids.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::LibraryNotFound => "library-not-found",
@@ -153,7 +155,7 @@ impl NamedCause {
     }
 }
 
-/// Names the cause of one finding; `hint` comes from its rule.
+/// The cause of one finding, by kind, key and title. `hint` comes from the finding's rule.
 pub(super) fn name(
     finding: &ReportFinding,
     hint: Option<&CauseHint>,
@@ -228,7 +230,8 @@ fn not_found(finding: &ReportFinding, name: &[u8]) -> NamedCause {
     NamedCause::new(CauseKind::LibraryNotFound, key, title)
 }
 
-/// The text for a path in a package, in the ids of causes.
+/// The text for a path in a package, in the ids of causes: the package and the path, without the
+/// hashes of store items. Only the path if `package` is empty.
 fn in_package(package: &str, path: &[u8]) -> String {
     let path = show(&without_hashes(path));
     if package.is_empty() { path } else { format!("{package}/{path}") }

@@ -22,7 +22,7 @@ impl Definers {
         if !matches!(finding.cause, Some(CauseHint::UndefinedIn)) {
             return;
         }
-        // Several members of an archive may define a symbol.
+        // Several members of an archive may define the symbol. The archive is counted once.
         let mut met: Vec<&Arc<Path>> = Vec::new();
         for path in linkable(&finding.evidence) {
             if !met.contains(&path) {

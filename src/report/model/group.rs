@@ -27,8 +27,8 @@ const CROWD: usize = 20;
 /// A group of similar causes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CauseGroup {
-    /// Kind, rule, list or directory, and host program; stable across runs. If two groups would
-    /// have the same id, the second one gets a number.
+    /// The kind, the rule, the list or directory, and the host program; stable across runs. If two
+    /// groups would have the same id, the second one gets a number.
     pub id: Arc<str>,
     /// The kind of its causes.
     pub kind: CauseKind,
@@ -46,13 +46,13 @@ pub struct CauseGroup {
     /// The host program of its files, if they are plugins.
     #[serde(with = "raw_option")]
     pub host: Option<Arc<Path>>,
-    /// Number of causes.
+    /// Number of causes in the group.
     pub causes: usize,
-    /// Number of findings.
+    /// Number of findings of all causes in the group.
     pub findings: usize,
-    /// Number of files.
+    /// Number of distinct files that the findings are about.
     pub files: usize,
-    /// Number of distinct symbols.
+    /// Number of distinct symbols that the findings are about.
     pub symbols: usize,
 }
 
@@ -65,7 +65,8 @@ struct Alike {
     host: Option<Arc<Path>>,
 }
 
-/// The subject of a group.
+/// The subject of a group: the list that omits archives, or the directory that contains the
+/// objects.
 enum Subject {
     List(Arc<Path>),
     Directory(PathBuf),

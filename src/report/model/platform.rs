@@ -30,11 +30,11 @@ pub struct PlatformResult {
 /// A dependency that a platform does not provide.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Blocker {
-    /// Its kind.
+    /// The kind of the dependency.
     pub kind: BlockerKind,
     /// The soname, version or symbol.
     pub name: String,
-    /// The library of a version or symbol.
+    /// The library that should define the version or symbol; `None` for a library.
     pub library: Option<String>,
     /// Number of files that need it.
     pub files: usize,

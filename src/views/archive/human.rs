@@ -1,5 +1,5 @@
-//! `archive` for people: the archives with their needed members, the ties between archives, the
-//! undefined names with their referrers, and the summary.
+//! The human-readable output of `archive`: the archives with their needed members, the ties between
+//! archives, the undefined names with their referrers, and the summary.
 
 use super::{ArchiveAnswer, ShownHints};
 use crate::audit::ArchiveOwner;
@@ -41,7 +41,7 @@ pub(super) fn render(
     summary(subject, view, style, out)
 }
 
-/// A name, demangled if possible, with the mangled one in brackets.
+/// A name as text: demangled with the mangled name in brackets, or as it is if it is not mangled.
 pub(super) fn symbol(name: &[u8]) -> String {
     match demangle(name) {
         Some(text) => format!("{text} [{}]", show(name)),
@@ -94,8 +94,9 @@ fn needed(
     Ok(())
 }
 
-/// The needed member that best explains why an archive is needed. A member that the question or a
-/// root needs comes first, then one that another archive needs, then any other.
+/// The needed member that best explains why an archive is needed. A member that an option or a root
+/// object needs comes first, then one that another archive needs, then any other. `None` if no
+/// member is needed.
 pub(super) fn first<'v>(
     view: &'v ArchiveAnswer,
     library: &ArchiveSet,
@@ -138,7 +139,7 @@ fn packages(owner: &ArchiveOwner) -> Option<String> {
     repair::owner(package.as_deref(), pkg_config.as_deref(), cmake.as_ref())
 }
 
-/// Writes the hints about an undefined name.
+/// Writes the hints about an undefined name, indented by `indent` columns.
 pub(super) fn hints(
     view: &ArchiveAnswer,
     (name, indent): (&[u8], usize),

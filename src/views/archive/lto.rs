@@ -11,7 +11,7 @@ pub const GENERATED: &[u8] = b"memcpy";
 /// The effect of linked objects in intermediate language on an answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LtoEffect {
-    /// Number of these objects.
+    /// Number of linked objects in intermediate language whose symbols are known.
     pub(super) objects: usize,
     /// True if the answer may differ from the link. Either only these objects refer to an undefined
     /// name, or no input of a link in a given order defines [`GENERATED`]. Without a link order,

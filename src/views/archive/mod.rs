@@ -42,7 +42,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The output formats.
+/// The output formats of `archive`.
 pub const OUTPUTS: &[ViewOutput<ArchiveAnswer>] = &[
     ViewOutput { name: "human", render: for_people },
     ViewOutput { name: "table", render: as_table },
@@ -73,22 +73,22 @@ fn as_table(
     }
 }
 
-/// The arguments of the command.
+/// The question of `archive`, from its command line.
 #[derive(Debug, Default)]
 pub struct ArchiveQuestion {
-    /// The archives.
+    /// The archives of a link whose order does not matter; not used if `link` is set.
     pub archives: Vec<PathBuf>,
     /// The link with all of its inputs in order; `None` if their order does not matter.
     pub link: Option<TypedLink>,
-    /// `--root-object`
+    /// The files of `--root-object`, whose references need definitions; not used if `link` is set.
     pub objects: Vec<PathBuf>,
-    /// `--root-symbol`
+    /// The names of `--root-symbol`, which need definitions.
     pub symbols: Vec<Box<[u8]>>,
-    /// `--all-members`
+    /// True with `--all-members`: the references of all members need definitions.
     pub all_members: bool,
     /// The kind of output file, and the linker.
     pub output: cover::LinkOutput,
-    /// `--gc-sections`
+    /// True with `--gc-sections`: references from sections that the linker drops do not count.
     pub gc_sections: bool,
 }
 
@@ -101,15 +101,17 @@ pub struct ArchiveAnswer {
     pub symbols: Vec<Box<[u8]>>,
     /// True if the references of all members need definitions.
     pub all_members: bool,
-    /// The linker, if the order of the inputs matters.
+    /// The linker; `None` if the order of the inputs does not matter.
     pub linker: Option<Linker>,
-    /// The archives that are part of the link, as typed.
+    /// The archives that are part of the link, with their paths as on the command line.
     pub archives: Vec<(ArchiveId, PathBuf)>,
-    /// The archives that may be added to the link, as typed if their order matters.
+    /// The candidate archives, which may be added to the link. If their order matters, the paths
+    /// are as on the command line.
     pub candidates: Vec<(ArchiveId, PathBuf)>,
-    /// All typed archives in order, for lld's tables; empty if the order does not matter.
+    /// All archives in the order of the command line, for lld's tables; empty if the order does not
+    /// matter.
     typed: Vec<(ArchiveId, PathBuf)>,
-    /// Objects that are extracted like members.
+    /// Objects between `--start-lib` and `--end-lib`, which are extracted like members.
     lazy: FastSet<ArchiveId>,
     linked: FastSet<ArchiveId>,
     added: FastSet<ArchiveId>,
@@ -139,13 +141,13 @@ pub struct ArchiveAnswer {
     /// Roots for another class or machine than the first, as indices in `roots`. Their definitions
     /// are ignored.
     pub foreign_roots: Vec<usize>,
-    /// The answer to `--self`.
+    /// The part of the answer that only `--self` has; `None` without that option.
     pub installed: Option<InstalledArchives>,
     /// Hints at the origin of undefined names.
     pub hints: Hints,
 }
 
-/// The parts of the answer that an output shows.
+/// The parts of the answer that `output` shows in this style. Hints are needed only for these.
 pub fn shown(output: &ViewOutput<ArchiveAnswer>, style: Style) -> ShownHints {
     match output.name {
         "table" => ShownHints { owners: false, ..human::shown(style) },
@@ -340,7 +342,8 @@ impl ArchiveAnswer {
         }
     }
 
-    /// The path of a root, or of a library behind the roots.
+    /// The path of the referrer with the index `at`: a root, or a library of `behind`. `None` if
+    /// there is none.
     fn root(&self, at: usize) -> Option<&Path> {
         let behind = || self.behind.get(at.checked_sub(self.roots.len())?).map(|path| &**path);
         self.roots.get(at).map(|root| &*root.path).or_else(behind)
@@ -432,13 +435,15 @@ fn reason(kind: MemberKind) -> &'static str {
     }
 }
 
-/// The file at a path as typed.
+/// The file at `path`. The error is a message for a path that is neither an ELF file nor an
+/// archive.
 fn file(audit: &Audit, path: &Path) -> Result<FileId, String> {
     let known = audit.corpus.file_at(path);
     known.ok_or_else(|| format!("{}: neither an ELF file nor an archive", show_path(path)))
 }
 
-/// The typed archives, in their order. The error names a path that is not a static archive.
+/// The archives at `paths`, in the given order. The error names a path that is not a static
+/// archive.
 fn entries(audit: &Audit, paths: &[PathBuf]) -> Result<Vec<(ArchiveId, PathBuf)>, String> {
     let mut out: Vec<(ArchiveId, PathBuf)> = Vec::new();
     for path in paths {

@@ -1,5 +1,5 @@
 //! Members, shared objects and programs for which a linker rejects the link even if no reference
-//! needs them. mold ignores members.
+//! needs them. mold ignores such members.
 
 use super::ArchiveAnswer;
 use crate::cover::{ArchiveSet, Link, LinkInput, Linker, ReferredBy, ReferringFile};
@@ -62,8 +62,8 @@ impl Rejection {
         self.words().0
     }
 
-    /// The reason why the linker rejects a member of an archive; `whole` is true if the link has
-    /// all members of the archive.
+    /// The reason why the linker rejects a member of an archive; `None` if it accepts the member.
+    /// `whole` is true if the link has all members of the archive.
     fn of(linker: Linker, member: &Member, whole: bool) -> Option<Self> {
         if linker == Linker::Lld && member.in_other_archive {
             return Some(Self::InOtherArchive);
@@ -77,7 +77,7 @@ impl Rejection {
         (whole && is_other).then_some(Self::NotObject)
     }
 
-    /// The reason why the linker rejects a shared object or program.
+    /// The reason why the linker rejects a shared object or program; `None` if it accepts the file.
     fn of_linked(linker: Linker, object: &Object, is_static: bool) -> Option<Self> {
         // GNU ld rejects position-independent programs too (`ldelf_after_open`).
         let is_program = object.header.kind == elf::ET_EXEC.0;
@@ -116,7 +116,7 @@ pub(super) fn find(
     out
 }
 
-/// Writes a line for each reason.
+/// Writes one line for each reason: the number of rejected files, and the first one.
 pub(super) fn write(
     view: &ArchiveAnswer,
     library: &ArchiveSet,

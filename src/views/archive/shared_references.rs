@@ -16,12 +16,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The shared objects of a link, and the libraries that GNU ld reads because these need them.
+/// The shared objects of a link, and the libraries behind them: those that GNU ld reads because the
+/// shared objects need them.
 #[derive(Default)]
 pub(super) struct SharedObjects<'a> {
-    /// The inputs, each with the index of its root.
+    /// The shared objects among the inputs, each with the index of its root.
     inputs: Vec<(usize, &'a Object)>,
-    /// The other libraries, in the order in which the linker reads them.
+    /// The libraries behind the inputs, in the order in which GNU ld reads them.
     behind: Vec<(Arc<Path>, &'a Object)>,
     /// The libraries that were not found, each with the file that needs it.
     pub(super) missing: Vec<(Box<[u8]>, Arc<Path>)>,
@@ -52,7 +53,7 @@ pub(super) fn answer_in_order<'a>(
     if coverage.forgotten.is_empty() {
         return (shared, coverage);
     }
-    // A forgotten library defines no name for the others.
+    // A library that GNU ld forgets (`--as-needed`) defines no name for the others.
     let shared = SharedObjects::new(audit, given, link, &coverage.forgotten);
     let references = shared.references(given.1, link);
     link.shared_references.retain(|(_, at)| !coverage.forgotten.contains(at));
@@ -65,7 +66,8 @@ pub(super) fn answer_in_order<'a>(
 }
 
 impl<'a> SharedObjects<'a> {
-    /// The shared objects among the inputs, without those that the linker forgets.
+    /// The shared objects among the inputs, without those in `forgotten`: libraries of
+    /// `--as-needed` that no file needs.
     ///
     /// GNU ld also reads the libraries that the inputs need, but only for the references of shared
     /// objects (`ldelf_after_open`).
@@ -242,14 +244,14 @@ impl<'a> SharedObjects<'a> {
         undefined.map(|(symbol, by)| UndefinedName { symbol, by, unread: 0 }).collect()
     }
 
-    /// The paths of the libraries behind the inputs.
+    /// The paths of the libraries behind the inputs, in the order in which GNU ld reads them.
     pub(super) fn paths(&self) -> Vec<Arc<Path>> {
         self.behind.iter().map(|(path, _)| Arc::clone(path)).collect()
     }
 }
 
-/// The name of an input in the DT_NEEDED entries of others: its DT_SONAME, or else its path as
-/// typed.
+/// The name of an input in the DT_NEEDED entries of others: its DT_SONAME, or else its path as on
+/// the command line.
 fn soname(root: &ReferringFile, object: &Object) -> Vec<u8> {
     object.soname().map_or_else(|| root.path.as_os_str().as_bytes().to_vec(), <[u8]>::to_vec)
 }

@@ -1,6 +1,6 @@
-//! `tree` for people: a page for each entry point. The needs of a file are listed where the loader
-//! loads it first. Needs for objects that were loaded earlier share one line. Missing libraries and
-//! the summary come last.
+//! The human-readable output of `tree`: a page for each entry point. The needs of a file are listed
+//! where the loader loads it first. Needs for objects that were loaded earlier share one line.
+//! Missing libraries and the summary come last.
 //!
 //! The number of lines grows with the number of nodes and edges. A file deeper than [`DEEPEST`]
 //! starts again at the left margin, so long chains do not make the page wider.
@@ -69,7 +69,7 @@ enum Row<'t> {
 struct TreePage<'a, 't> {
     audit: &'a Audit,
     style: Style,
-    /// Files whose needs are on the page.
+    /// Files whose needs are on this page or an earlier one.
     shown: FastSet<FileId>,
     rows: Vec<Row<'t>>,
 }
@@ -263,7 +263,7 @@ impl<'t> TreePage<'_, 't> {
         show(self.audit.text(edge.path))
     }
 
-    /// Writes names, packed into lines.
+    /// Writes the names of needs for objects that were loaded earlier, packed into lines.
     fn loaded(&self, lines: &str, names: &[String], out: &mut dyn Write) -> io::Result<()> {
         let start = format!("{lines}loaded:");
         let indent = start.chars().count();

@@ -22,7 +22,7 @@ use crate::plan::Plan;
 use crate::resolve::trace::{Tried, TriedOutcome};
 use crate::resolve::{self, Closure, FoundBy, ROOT};
 
-/// All formats.
+/// The output formats of `tree`.
 pub const OUTPUTS: &[ViewOutput<LoadTree>] = &[
     ViewOutput { name: "human", render: human::render },
     ViewOutput { name: "json", render: json::render },
@@ -32,9 +32,9 @@ pub const OUTPUTS: &[ViewOutput<LoadTree>] = &[
 /// The reason why an object needs another.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Tag {
-    /// An entry of its dynamic section.
+    /// An entry of the object's dynamic section names the other.
     Need(NeedKind),
-    /// LD_PRELOAD or ld.so.preload names it.
+    /// LD_PRELOAD or ld.so.preload names the other object.
     Preload,
 }
 
@@ -66,11 +66,11 @@ pub struct TreeEdge {
     pub to: Option<FileId>,
     /// The path by which the loader opened the file.
     pub path: StrId,
-    /// How the file was found.
+    /// How the loader found the file; [`FoundBy::Missing`] if it found none.
     pub how: FoundBy,
     /// The object whose DT_RPATH led to the file; `None` if another step of the search found it.
     pub rpath_of: Option<FileId>,
-    /// The reason for the need.
+    /// The kind of the need: an entry of the dynamic section, or a preload list.
     pub tag: Tag,
     /// True if this need loaded `to` under `root`; false if `to` was loaded before, or is `None`.
     pub loads: bool,

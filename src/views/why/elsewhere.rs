@@ -18,15 +18,16 @@ const MOST: usize = 4;
 /// version.
 #[derive(Debug)]
 pub struct Copy {
-    /// The file.
+    /// The other file.
     pub file: FileId,
-    /// The entry point.
+    /// The entry point of the process.
     pub root: RootId,
-    /// Its index in the scope; `None` for a file that is not in the scope.
+    /// The index of the file in the scope; `None` for a file that is not in the scope.
     pub position: Option<u32>,
-    /// How it was found.
+    /// How the loader found the file, such as by DT_RUNPATH.
     pub how: FoundBy,
-    /// The file whose need loaded it.
+    /// The file whose need loaded it; `None` for a plugin, the loader, or a library that musl
+    /// preloads.
     pub needed_by: Option<FileId>,
 }
 

@@ -1,5 +1,6 @@
-//! `why` for people: the files that provide a name, the files that need it, and the summary. The
-//! pages of libraries and symbols are in `library_page`, `symbol_page` and `undefined_page`.
+//! The human-readable output of `why`: the files that provide a name, the files that need it, and
+//! the summary. The pages of libraries and symbols are in `library_page`, `symbol_page` and
+//! `undefined_page`.
 
 use super::{Answer, VersionAnswer, Why};
 use crate::audit::Audit;
@@ -18,9 +19,11 @@ use std::io::{self, Write};
 
 /// Maximum number of lines of one kind without `-v`.
 const MOST: usize = 20;
-/// Widths in columns: the indent before a detail, the label of a detail, the gap between cells.
+/// Indent before a detail, in columns.
 const DETAIL: usize = 6;
+/// Minimum width of the label of a detail, in columns.
 const LABEL: usize = 8;
+/// Gap between the cells of a row, in columns.
 const GAP: usize = 2;
 
 pub(super) fn render(
@@ -210,7 +213,7 @@ impl WhyPage<'_> {
     }
 }
 
-/// A cell of a row.
+/// A cell of a row: its text, the minimum width of its column, and its colour.
 pub(super) struct Cell {
     text: String,
     width: usize,
@@ -228,12 +231,12 @@ impl Cell {
         Self { code: Some("2"), ..Self::new(text, 0) }
     }
 
-    /// Text about something missing.
+    /// Text about something missing, shown in red.
     pub(super) fn alarm(text: impl Into<String>) -> Self {
         Self { code: Some("1;31"), ..Self::new(text, 0) }
     }
 
-    /// The text.
+    /// The text, without colour.
     pub(super) fn text(&self) -> &str {
         &self.text
     }

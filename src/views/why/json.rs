@@ -1,4 +1,4 @@
-//! `why` for programs, by the schema `linkaudit.why/1` in `docs/why.schema.json`.
+//! The JSON output of `why`, with the schema `linkaudit.why/1` (`docs/why.schema.json`).
 
 use super::elsewhere::Copy;
 use super::library::{self, LibraryAnswer};
@@ -15,7 +15,7 @@ use crate::views::tree::TriedOut;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// The name of the schema.
+/// The name and version of the schema of the JSON output.
 pub const SCHEMA: &str = "linkaudit.why/1";
 
 #[derive(Serialize)]

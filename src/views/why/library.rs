@@ -17,21 +17,21 @@ use std::path::Path;
 /// A file with the name, or a file that was found for a need with the name.
 #[derive(Debug)]
 pub struct LibraryProvider {
-    /// The file.
+    /// The file of the library.
     pub file: FileId,
     /// The entry points that load it, in order.
     pub places: Vec<LibraryLoad>,
 }
 
-/// A file under one entry point.
+/// How the process of one entry point loads a file.
 #[derive(Clone, Copy, Debug)]
 pub struct LibraryLoad {
-    /// The entry point.
+    /// The entry point of the process.
     pub root: RootId,
-    /// Its index in the scope, which starts with the entry point; `None` for a file that is not in
-    /// the scope.
+    /// The index of the file in the scope, which starts with the entry point; `None` for a file
+    /// that is not in the scope.
     pub position: Option<u32>,
-    /// How it was found.
+    /// How the loader found the file, such as by DT_RUNPATH.
     pub how: FoundBy,
 }
 
@@ -42,13 +42,13 @@ pub struct LibraryRequester {
     pub file: FileId,
     /// The needed name, as written in the file.
     pub name: StrId,
-    /// The reason for the need.
+    /// The kind of the need: an entry of the dynamic section, or a preload list.
     pub tag: Tag,
     /// The file that satisfies the need; `None` if none was found.
     pub to: Option<FileId>,
     /// The path by which the loader opened that file.
     pub opened: StrId,
-    /// How the file was found.
+    /// How the loader found that file; [`FoundBy::Missing`] if it found none.
     pub how: FoundBy,
     /// The object whose DT_RPATH led to the file; `None` if another step of the search found it.
     pub rpath_of: Option<FileId>,

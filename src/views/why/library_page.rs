@@ -104,7 +104,7 @@ impl WhyPage<'_> {
         self.row(3, &[Cell::new(path, 0), Cell::dim(text)])
     }
 
-    /// The effect of LD_LIBRARY_PATH on a need.
+    /// Writes the effect that LD_LIBRARY_PATH would have on a need.
     fn library_path(&mut self, requester: &library::LibraryRequester) -> io::Result<()> {
         let is_musl = |root: &RootId| self.audit.loader(*root).is_musl();
         let text = match (&requester.instead, requester.how) {

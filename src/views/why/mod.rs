@@ -31,16 +31,16 @@ use asked::TypedName;
 use library::LibraryAnswer;
 use symbol::{AnswerScope, SymbolAnswer};
 
-/// All formats.
+/// The output formats of `why`.
 pub const OUTPUTS: &[ViewOutput<Why>] = &[
     ViewOutput { name: "human", render: human::render },
     ViewOutput { name: "json", render: json::render },
 ];
 
-/// The answer.
+/// The answer of `why`, with its question.
 #[derive(Debug)]
 pub struct Why {
-    /// The name as typed.
+    /// NAME of the command line.
     pub name: Vec<u8>,
     /// The entry point that the answer is restricted to; `None` for all.
     pub under: Option<Under>,
@@ -55,7 +55,7 @@ pub enum Answer {
     Library(LibraryAnswer),
     /// A symbol: an object refers to it or defines it.
     Symbol(SymbolAnswer),
-    /// A version of symbols.
+    /// A version of symbols, such as `GLIBC_2.34`.
     Version(VersionAnswer),
     /// None of these. The value has similar names of libraries and symbols.
     Unknown(Vec<Vec<u8>>),

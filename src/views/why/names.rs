@@ -1,4 +1,5 @@
-//! Finds the raw symbols that a typed name means. For an unknown name, finds similar names.
+//! Finds the raw symbols that NAME of the command line means. For an unknown name, finds similar
+//! names.
 
 use super::qualified::{Qualified, with_one_spelling};
 use crate::audit::Audit;

@@ -1,5 +1,5 @@
-//! Splits demangled names into parts. A typed name means a symbol if its components are the last
-//! ones of the symbol's name, and its parameters are equal.
+//! Splits demangled names into parts. NAME of the command line means a symbol if its components are
+//! the last ones of the symbol's name. Its parameters, if it has any, must be equal.
 
 use std::borrow::Cow;
 
@@ -35,7 +35,7 @@ pub(super) struct Qualified<'t> {
     special: Option<&'static str>,
     /// The namespaces and classes, then the name itself.
     components: Vec<&'t str>,
-    /// The parameters, with parentheses.
+    /// The parameters, with parentheses; `None` if the name has none.
     parameters: Option<&'t str>,
     /// The text after the parameters, such as `const`.
     qualifiers: &'t str,
@@ -81,7 +81,7 @@ pub(super) fn with_one_spelling(text: &str) -> Cow<'_, str> {
     out
 }
 
-/// `text` with a suffix behind each number that has the cast before it.
+/// Replaces the cast before each number by a suffix after it: `(long)5` becomes `5l`.
 fn suffixed(text: &str, cast: &str, suffix: &str) -> String {
     let mut parts = text.split(cast);
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -141,9 +141,10 @@ impl<'t> Qualified<'t> {
         is_whole.then_some(Self { special, components, parameters, qualifiers })
     }
 
-    /// True if this typed name means `whole`: `Shape::id` means `ns::Shape::id(int)`. Parameters,
-    /// `[abi:…]` tags and template arguments may be omitted. A name with one component must be the
-    /// whole name, except in the name of a generated table (`vtable for Shape`).
+    /// True if this NAME of the command line means the symbol `whole`: `Shape::id` means
+    /// `ns::Shape::id(int)`. Parameters, `[abi:…]` tags and template arguments may be omitted. A
+    /// name with one component must be the whole name, except in the name of a generated table
+    /// (`vtable for Shape`).
     pub(super) fn means(&self, whole: &Self) -> bool {
         let Some(before) = whole.components.len().checked_sub(self.components.len()) else {
             return false;
@@ -178,7 +179,7 @@ fn is_same_list(own: &str, other: Option<&str>) -> bool {
     other.is_some_and(|other| tight(own) == tight(other))
 }
 
-/// True if the typed component `own` means `other`.
+/// True if the component `own` of NAME means `other`, a component of a symbol's name.
 fn is_same(own: &str, other: &str) -> bool {
     let own_end = operator(own).unwrap_or(0);
     let other = if own.contains("[abi:") { other.to_owned() } else { without(other, '[') };

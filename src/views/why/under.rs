@@ -19,7 +19,7 @@ const MOST: usize = 3;
 /// An entry point to which an answer is restricted.
 #[derive(Debug)]
 pub struct Under {
-    /// Its file.
+    /// The file of the entry point.
     pub file: FileId,
     /// The closures that start from it: a plugin has one for each host program.
     pub roots: Vec<RootId>,
@@ -27,7 +27,7 @@ pub struct Under {
 
 impl Under {
     /// The entry point with the path `typed`, or with a path that ends with `typed`. `real` is
-    /// `typed` with links resolved. The error is a message.
+    /// `typed` with links resolved. The error is a message that says why no entry point matches.
     pub fn find(typed: &Path, real: Option<&Path>, audit: &Audit) -> Result<Self, String> {
         let known: BTreeSet<FileId> =
             order::set(audit.closures.roots.iter().map(|closure| closure.root.file));

@@ -30,7 +30,8 @@ impl Words {
         single(&self.words)
     }
 
-    /// The name of a variable or target, also if it has unknown parts.
+    /// The name of a variable or target, also if it has unknown parts. `None` if there is not
+    /// exactly one word, or if a condition decides the word.
     pub(super) fn name(&self) -> Option<&[u8]> {
         match &*self.words {
             [word] if word.doubt == 0 => Some(&word.text),
@@ -45,7 +46,8 @@ pub(super) fn joined(arguments: &[Words]) -> Vec<Word> {
 }
 
 impl Run<'_> {
-    /// The arguments of a command. The new name of a set follows its last value.
+    /// The arguments of a command, with their references replaced. The new name of each set in the
+    /// command is added after the last value of the set.
     pub(super) fn arguments(&mut self, step: &Step) -> Vec<Words> {
         let mut out = Vec::with_capacity(step.call.arguments.len());
         for at in 0..=step.call.arguments.len() {
@@ -64,7 +66,8 @@ impl Run<'_> {
         out
     }
 
-    /// True if the set lists its new name already, as one of `values`.
+    /// True if the set needs no new name: it lists the name already, as one of `values`, or has
+    /// none.
     fn lists(&self, set: usize, values: &[Argument]) -> bool {
         let Some(new) = self.news.get(&set) else { return true };
         values.iter().any(|value| elements(self.bytes(value)).any(|text| text == new.text))
@@ -159,7 +162,8 @@ pub(super) fn touching(mut first: Vec<Word>, mut second: Vec<Word>) -> Vec<Word>
     first
 }
 
-/// The length of a text up to the `}` that closes a reference.
+/// The length of a text up to the `}` that closes a reference; `None` if no `}` closes it. The text
+/// follows `${`.
 fn closing(text: &[u8]) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, b) in text.iter().enumerate() {

@@ -60,7 +60,8 @@ impl Run<'_> {
         flow
     }
 
-    /// Runs an `if()`; also returns the index after its end.
+    /// Runs the `if()` at the index `begin`. Also returns the index of the command after its
+    /// `endif()`.
     fn branches(&mut self, begin: usize) -> (Flow, usize) {
         let base = self.state.clone();
         let program = self.program;
@@ -86,8 +87,8 @@ impl Run<'_> {
         (self.join(ways, all), at + 1)
     }
 
-    /// Merges the ways that skip the least code, and continues with them. The other ways wait for
-    /// the end of the loop or call that they left.
+    /// Merges the states of the ways that skip the least code, and continues with the result. The
+    /// states of the other ways wait in `early` for the end of the loop or call that they left.
     fn join(&mut self, ways: Vec<(Flow, State)>, condition: u64) -> Flow {
         let nearest = [Flow::Next, Flow::Continue, Flow::Break, Flow::Return, Flow::Stop];
         let next = nearest.into_iter().find(|flow| ways.iter().any(|(way, _)| way == flow));

@@ -1,4 +1,4 @@
-//! Calls of functions and macros, and unknown commands.
+//! Runs calls of functions and macros, and unknown commands.
 
 use super::arguments::{Words, joined};
 use super::program::Step;

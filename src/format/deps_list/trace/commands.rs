@@ -1,4 +1,4 @@
-//! The commands that set variables and link targets.
+//! Runs the commands that set variables and link targets.
 
 use super::super::scan::is_scope;
 use super::arguments::{Words, joined};
@@ -96,8 +96,8 @@ impl Run<'_> {
         }
     }
 
-    /// Calls `change` with the variable `name`. If the name is unknown, all variables that it may
-    /// be get a doubt.
+    /// Calls `change` with the variable `name`. If the name has unknown parts, the words of all
+    /// variables that it may name get a doubt.
     pub(super) fn named(&mut self, name: &Words, change: impl Fn(&mut State, &[u8])) {
         match name.name() {
             Some(name) if !is_open(name) => change(&mut self.state, name),
@@ -203,8 +203,8 @@ impl Run<'_> {
         true
     }
 
-    /// LLVM's commands also link the components in the variable [`COMPONENTS`], which the file sets
-    /// before them.
+    /// Adds a link with the components in the variable [`COMPONENTS`] if `command` begins with
+    /// `add_`. LLVM's commands link these components, which the file sets before the command.
     pub(super) fn components(&mut self, command: &[u8]) {
         if command.starts_with(b"add_")
             && let Some(words) = self.state.get(COMPONENTS).cloned()
@@ -262,7 +262,7 @@ impl Run<'_> {
     }
 }
 
-/// True for the path of a file. A module has only a name, and does not change lists.
+/// True for the path of a file. A module has only a name, and is assumed not to change lists.
 fn is_path(file: &Words) -> bool {
     let is = |word: &Word| word.text.contains(&b'/') || word.text.ends_with(b".cmake");
     file.words.iter().any(is)

@@ -53,7 +53,8 @@ impl Run<'_> {
             let text = word.words.iter().map(|word| (&word.text, word.doubt));
             all = mixed(all, hash(&text.collect::<Vec<_>>()) | 1);
             let value = word.name().and_then(|name| self.value(name));
-            // Values of several words are not hashed: a list has the same value for all its words.
+            // Values of several words are not hashed, because a list is the same for all words that
+            // the condition controls.
             if let Some([word]) = value.map(|value| value.as_slice()) {
                 all = mixed(all, hash(&(&word.text, word.doubt)) | 1);
             }
@@ -118,8 +119,8 @@ impl Run<'_> {
         self.compare(first, operator.keyword(), second).unwrap_or(Truth::Unknown)
     }
 
-    /// The value of a word that is the name of a variable, or the word itself. `None` if it is
-    /// unknown.
+    /// The value of the variable that `word` names, or the text of `word` if it names none. `None`
+    /// if the value is unknown.
     fn operand(&self, word: &Words) -> Option<Vec<u8>> {
         let text = word.text()?;
         match self.state.get(text) {

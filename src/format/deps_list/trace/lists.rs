@@ -1,4 +1,4 @@
-//! The commands `list()` and `string()`.
+//! Runs the commands `list()` and `string()`.
 
 use super::arguments::{Words, joined, touching};
 use super::commands::fits;

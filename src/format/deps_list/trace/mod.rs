@@ -1,5 +1,5 @@
-//! Follows the names of sets to the links of targets, as CMake would run the commands of the file.
-//! A command that is not known may change the variables that it names.
+//! Follows a new name from a set to the links of targets, as CMake would run the commands of the
+//! file. An unknown command may change the variables that its arguments name.
 //!
 //! If a condition is unknown, both ways are followed. Words that only one way has get a doubt: a
 //! hash of their conditions. Words with equal doubts are in a list under the same conditions. A new
@@ -31,7 +31,7 @@ use value::Word;
 /// long.
 pub type Matcher<'m> = dyn Fn(&[u8], &[u8]) -> Option<bool> + 'm;
 
-/// The way of one new name from the sets of a file to the links of targets.
+/// The result of following one new name from the sets of a file to the links of targets.
 pub struct Trace<'l> {
     list: &'l DepsList,
     state: State,
@@ -55,7 +55,7 @@ struct Losses {
 /// The outcome for the new name of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// A link gets the name wherever it gets the other archives of the set.
+    /// A link gets the name always, or under the same conditions as a listed archive of the set.
     Kept,
     /// The command on this line removes the name, and no link gets it.
     Removed(u32),
@@ -67,7 +67,7 @@ pub enum Fate {
 
 /// The new name in one set.
 struct NewWord {
-    /// The text that is written.
+    /// The text that an insertion writes for the name.
     text: Vec<u8>,
     /// The name of its archive, if the text is a component of LLVM.
     archive: Option<Vec<u8>>,
@@ -108,7 +108,8 @@ impl DepsList {
     }
 }
 
-/// The words of some links: for each set, the doubts of its new name and of its archives.
+/// The words that one or several links get: for each set, the doubts of its new name and of its
+/// archives.
 #[derive(Default)]
 pub struct Links(FastMap<usize, Found>);
 
@@ -159,7 +160,9 @@ impl Trace<'_> {
         }
     }
 
-    /// The targets to which commands of the file give values.
+    /// The targets to which link commands of the file add values. A target appears once for each
+    /// scope. The list includes the names under which values for all targets are stored, such as
+    /// `link_libraries`.
     pub fn targets(&self) -> impl Iterator<Item = &[u8]> {
         let named = self.state.links.keys().filter(|(name, _)| !name.is_empty());
         named.map(|(name, _)| name.as_slice())

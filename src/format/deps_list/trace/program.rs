@@ -24,7 +24,8 @@ pub(in super::super) struct Step {
 #[derive(Default)]
 pub(in super::super) struct Program {
     pub(super) steps: Vec<Step>,
-    /// The functions and macros, by name in lower case. `None` if several have the same name.
+    /// The functions and macros, by name in lower case, as indices into `steps`. `None` if several
+    /// have the same name.
     pub(super) functions: FastMap<Vec<u8>, Option<usize>>,
 }
 

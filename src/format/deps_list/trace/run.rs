@@ -7,7 +7,7 @@ use super::{Losses, Matcher, NewWord};
 use crate::id::{FastMap, FastSet};
 use std::sync::Arc;
 
-/// How a piece of code ends.
+/// The command that ends a piece of code; `Next` if the code runs to its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Flow {
     Next,
@@ -18,19 +18,22 @@ pub(super) enum Flow {
     Stop,
 }
 
-/// A run of one file.
+/// A run through the commands of one file.
 pub(super) struct Run<'t> {
     pub(super) text: &'t [u8],
     pub(super) program: &'t Program,
     pub(super) news: &'t FastMap<usize, NewWord>,
     pub(super) matches: &'t Matcher<'t>,
     pub(super) state: State,
-    /// The parameters of the open macros, which are replaced as text. `None` for an open function.
+    /// For each open call of a macro, its parameters, which are replaced as text. `None` for an
+    /// open call of a function.
     pub(super) calls: Vec<Option<Variables>>,
-    /// The states of ways that left a loop or call early, with their conditions.
+    /// The states that left a loop or call early, each with the command that left it and a hash of
+    /// its conditions.
     pub(super) early: Vec<(Flow, State, u64)>,
     pub(super) losses: FastMap<usize, Losses>,
-    /// The functions and macros that a command calls.
+    /// The functions and macros that a command of the file calls, by the index of their first
+    /// command.
     pub(super) called: FastSet<usize>,
     /// Cache variables, whose values users may change.
     pub(super) cached: FastSet<Vec<u8>>,
@@ -70,7 +73,8 @@ impl<'t> Run<'t> {
         }
     }
 
-    /// The value of `${name}`: a parameter of the current macro, or a variable.
+    /// The value of `${name}`: a parameter of the current macro, or a variable. `None` if neither
+    /// is known.
     pub(super) fn value(&self, name: &[u8]) -> Option<&Value> {
         let parameters = self.calls.last().and_then(Option::as_ref);
         parameters.and_then(|known| known.get(name)).or_else(|| self.state.get(name))

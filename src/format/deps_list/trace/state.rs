@@ -27,7 +27,7 @@ impl Scope {
 pub(super) struct State {
     /// The variables of the file, then those of the open functions and `block()`s.
     pub(super) scopes: Vec<Arc<Variables>>,
-    /// The values that commands give to targets. The empty name is used for unknown links.
+    /// The values that commands give to targets. The links of unknown targets have the empty name.
     pub(super) links: Arc<FastMap<(Vec<u8>, Scope), Value>>,
 }
 

@@ -80,7 +80,7 @@ pub(super) fn mixed(old: u64, new: u64) -> u64 {
     if old == 0 || new == 0 { old | new } else { hash(&(old, new)).max(1) }
 }
 
-/// Removes repeated words. Words of a set stay, because their marks are counted.
+/// Removes repeated words to keep values short. Marked words stay.
 pub(super) fn distinct(words: Vec<Word>) -> Vec<Word> {
     let mut seen: FastSet<Word> = FastSet::default();
     let is_new = |word: &Word| word.mark.is_some() || seen.insert(word.clone());

@@ -141,7 +141,8 @@ pub(super) const RISCV32: Machine = Machine {
 pub(super) const RISCV_SOFT: Flags = Flags::new(RISCV_FLOAT, &[elf::EF_RISCV_FLOAT_ABI_SOFT.0]);
 pub(super) const RISCV_SINGLE: Flags = Flags::new(RISCV_FLOAT, &[elf::EF_RISCV_FLOAT_ABI_SINGLE.0]);
 
-/// The ELFv2 ABI. An object without an ABI in e_flags has the usual ABI of its byte order.
+/// Little-endian 64-bit PowerPC with the ELFv2 ABI. An object without an ABI in e_flags has the
+/// usual ABI of its byte order.
 pub(super) const PPC64LE: Machine = Machine {
     name: "ppc64le",
     numbers: &[elf::EM_PPC64.0],
@@ -205,14 +206,15 @@ pub(super) const S390: Machine = Machine {
 
 const NAN2008: u32 = elf::EF_MIPS_NAN2008.0;
 const ABI2: u32 = elf::EF_MIPS_ABI2.0;
-/// The loader never accepts objects with EF_MIPS_FP64.
+/// The bits of e_flags that select a row for MIPS. EF_MIPS_FP64 is included, although no row sets
+/// it: no loader accepts an object with this bit.
 const MIPS_ABI: u32 = NAN2008 | elf::EF_MIPS_FP64.0;
 const MIPS32_ABI: u32 = MIPS_ABI | ABI2;
 const N8_LOADER: &[&str] = &["/lib/ld-linux-mipsn8.so.1"];
 const N8_LOADER32: &[&str] = &["/lib32/ld-linux-mipsn8.so.1"];
 const N8_LOADER64: &[&str] = &["/lib64/ld-linux-mipsn8.so.1"];
 
-/// The o32 ABI.
+/// Little-endian MIPS with the o32 ABI.
 pub(super) const MIPSEL: Machine = Machine {
     name: "mipsel",
     numbers: &[elf::EM_MIPS.0, elf::EM_MIPS_RS3_LE.0],
@@ -243,7 +245,7 @@ pub(super) const MIPSN32EL_N8: Machine = Machine {
     loaders: N8_LOADER32,
     ..MIPSN32EL
 };
-/// The n64 ABI.
+/// Little-endian MIPS with the n64 ABI.
 pub(super) const MIPS64EL: Machine = Machine {
     name: "mips64el",
     is_64: true,

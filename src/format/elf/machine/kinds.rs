@@ -148,7 +148,7 @@ pub(super) static PPC32: Kinds = Kinds {
     ..NONE
 };
 
-/// The ELFv2 ABI.
+/// 64-bit PowerPC with the ELFv2 ABI, which has no function descriptors.
 pub(super) static PPC64_V2: Kinds = Kinds {
     nothing: &[
         one(elf::R_PPC64_NONE),

@@ -65,8 +65,8 @@ pub struct Machine {
     pub cache_flags: &'static [i32],
     /// Usual paths of the loader for this machine.
     pub loaders: &'static [&'static str],
-    /// Default search directories according to glibc's Makefiles. They are used if the loader
-    /// binary has none.
+    /// Default search directories according to glibc's Makefiles. They are used if no directories
+    /// are found in the loader's binary.
     pub dirs: &'static [&'static str],
     /// Names of glibc-hwcaps subdirectories, the newest first (`sysdeps/**/dl-hwcaps-subdirs.c`).
     pub hwcaps: &'static [&'static str],

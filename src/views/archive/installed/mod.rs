@@ -22,7 +22,7 @@ pub struct InstalledArchives {
     pub dirs: Vec<PathBuf>,
     /// Number of shared libraries that were searched for definitions.
     pub libraries: usize,
-    /// True if a C library is among the files.
+    /// True if a C library is among the files that were searched for definitions.
     pub has_libc: bool,
     /// The archives with undefined or unknown names, sorted by path. An archive whose members are
     /// all in another archive is in the `parts` of that archive.
