@@ -50,7 +50,7 @@ pub const RUNTIME: RuleGroup = RuleGroup::new("runtime", Level::Error);
 /// Rules about unused or indirect needs, unusual sonames, and missing or dangling links to
 /// libraries. Also about libraries that an object must open with dlopen and that are not found.
 pub const LINK_HYGIENE: RuleGroup = RuleGroup::new("link-hygiene", Level::Warning);
-/// Rules about incomplete files.
+/// Rules about truncated files.
 pub const INTEGRITY: RuleGroup = RuleGroup::new("integrity", Level::Warning);
 /// Rules about protections that a linker can add and a file lacks.
 pub const HARDENING: RuleGroup = RuleGroup::new("hardening", Level::Allow);
@@ -150,7 +150,7 @@ pub fn renamed(name: &str) -> Option<&'static str> {
     RENAMED.iter().find(|(old, _)| *old == name).map(|(_, new)| *new)
 }
 
-/// The group with this name.
+/// The group with this name; `None` if there is none.
 pub fn group(name: &str) -> Option<&'static RuleGroup> {
     GROUPS.iter().find(|group| group.name == name)
 }

@@ -1,5 +1,5 @@
-//! Demangles C++ and Rust symbols, with limits on size and depth. Demangled names are only shown:
-//! findings and look-ups use raw names.
+//! Demangles C++ and Rust symbols, with limits on size and depth. Demangled names are for people,
+//! and for names that people type; findings have raw names.
 
 use crate::text::show;
 use std::borrow::Cow;

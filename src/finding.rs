@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub enum When {
     /// The program does not start, or the library cannot be loaded.
     Load,
-    /// The program fails when it first calls the function.
+    /// The program fails at its first call of the function.
     Call,
 }
 
@@ -45,8 +45,8 @@ pub enum EvidenceKind {
     /// In a comparison of two reports: a symbol or name that changed or is gone, or a file that the
     /// change breaks.
     Change,
-    /// One of several files of a process that are copies of a library or define the same symbols,
-    /// in scope order.
+    /// One of several files of a process that are copies of one library or define the same symbols.
+    /// The finding lists these files in scope order.
     Copy,
     /// A reference that binds to a definition in another library than the expected one, or in a
     /// library that the file does not need itself.
@@ -105,7 +105,8 @@ pub struct Evidence {
     /// A member of the archive at `path`.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub member: Option<Vec<u8>>,
-    /// A word for how the file was found, or for its relation to the finding, such as [`PROGRAM`].
+    /// A word that says how the file was found, or how the file relates to the finding, such as
+    /// [`PROGRAM`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub how: Option<Cow<'static, str>>,
     /// The package that installed the file, such as a Debian package.
@@ -251,7 +252,7 @@ pub struct Fix {
     pub intent: FixKind,
     /// The path of the list of archives that the fix changes.
     pub list: Option<Arc<Path>>,
-    /// The set of archives in `list`.
+    /// The name of the set of archives, in `list`, that the fix changes.
     pub set: Option<Vec<u8>>,
     /// The subject of the change: the name to add to the list, or an archive, library, entry of a
     /// search path, needed name, file or component.
@@ -365,9 +366,9 @@ pub type Findings = Vec<Box<Finding>>;
 /// One fact that a rule states about a file.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// The rule's id.
+    /// The id of the rule that states the fact.
     pub rule: RuleId,
-    /// The subject file.
+    /// The file that the finding is about, with the prefix that contains it.
     pub file: Arc<Located>,
     /// The first entry point, in byte order, under which the finding holds. `None` if the finding
     /// does not depend on an entry point.

@@ -138,8 +138,9 @@ impl Prefixes {
     }
 }
 
-/// The store that contains `path`. The path may be in a store item, or in another directory of the
-/// store, such as the one in which Nix hard-links identical files.
+/// The store that contains `path`; `None` if `path` is outside of stores or is itself a store. The
+/// path may be in a store item, or in another directory of the store, such as the one in which Nix
+/// hard-links identical files.
 pub fn store_of(path: &Path) -> Option<&'static str> {
     STORES.iter().copied().find(|store| path.starts_with(store) && path != Path::new(store))
 }

@@ -60,7 +60,7 @@ pub struct MergedFrom {
     pub from: Vec<(String, PathBuf)>,
 }
 
-/// The fixes that the command `fix` searches for.
+/// The fixes that a run searches for, and the archives in which it searches.
 #[derive(Clone, Debug, Default)]
 pub struct FixRequest {
     /// The path of the merged archive, if given.
@@ -120,7 +120,8 @@ pub struct Plan {
     pub facts: bool,
     /// True with `--cross-check`: a second, independent reader checks each file.
     pub cross_check: bool,
-    /// True to keep the dynamic tables of every object, for questions about its definitions.
+    /// True to keep the dynamic tables of every object, because the command looks up definitions in
+    /// them.
     pub definitions: bool,
     /// True to read the members of all archives, including archives in `--lib-path`.
     pub members: bool,
@@ -148,11 +149,11 @@ pub struct Plan {
     pub policy: Arc<Policy>,
     /// The optional facts that the enabled rules need.
     pub rule_wants: Wants,
-    /// The date for the expiry of waivers.
+    /// The date of the run, which decides whether a waiver has expired.
     pub today: Day,
     /// Merged archives, each with the list of its parts.
     pub lists: Arc<Vec<MergedFrom>>,
-    /// The fixes to search for; `None` unless the command is `fix`.
+    /// The fixes to search for; `None` for commands that propose no fixes.
     pub fix: Option<Arc<FixRequest>>,
     /// The options of the command `gpu`; `None` for other commands. That command reads the device
     /// code of all objects.
@@ -174,7 +175,7 @@ pub struct GpuRequest {
 const MOST_INFLATED: u64 = 4 << 30;
 
 impl Plan {
-    /// A run over `paths` in the directory `cwd`. All options are unset, and the processor has no
+    /// A run over `paths` in the directory `cwd` with default options, for a processor without
     /// extensions.
     pub fn new(paths: Vec<PathBuf>, cwd: PathBuf) -> Self {
         Self {
@@ -318,11 +319,13 @@ impl Plan {
 pub struct Cpu {
     /// x86-64 level, 1 (baseline) to 4.
     pub x86_level: u8,
-    /// AT_PLATFORM after glibc's changes: `haswell` or `xeon_phi` on such Intel processors.
+    /// The value with which glibc replaces AT_PLATFORM on some Intel processors: `haswell` or
+    /// `xeon_phi`. `None` on all others.
     pub platform: Option<&'static str>,
     /// HWCAP_X86_AVX512_1: true for Intel processors with AVX512 CD, BW, DQ and VL.
     pub avx512_1: bool,
-    /// The best `glibc-hwcaps` directory of a machine other than x86, such as `power10`.
+    /// The best `glibc-hwcaps` directory of a machine other than x86, such as `power10`. `None` if
+    /// no such directory is active.
     pub named: Option<&'static str>,
 }
 

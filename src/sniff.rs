@@ -15,7 +15,7 @@ pub enum Class {
     Archive,
     /// Scripts: they begin with `#!`.
     Script,
-    /// A separate container of device code, such as a bundle.
+    /// A file that contains only GPU device code, such as a bundle.
     Device,
     /// LLVM bitcode outside of an ELF file, such as an object for LTO.
     Bitcode,

@@ -41,7 +41,8 @@ pub(crate) fn is_demangled(name: &str) -> bool {
     !is_member && name.as_bytes().windows(2).any(follows_name)
 }
 
-/// Characters that change the order or visibility of displayed text (Unicode TR 9 and TR 36).
+/// True for a character that changes the order or visibility of displayed text (Unicode TR 9 and TR
+/// 36).
 pub(crate) fn is_deceptive(c: char) -> bool {
     matches!(c,
         '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'

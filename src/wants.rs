@@ -15,7 +15,7 @@ impl Wants {
     /// For each name that two libraries of a search scope define differently: the definition that
     /// references get, and the other definitions.
     pub const DUPLICATE_DEFINITIONS: Self = Self(2);
-    /// The libraries that each object binds to.
+    /// For each object, the libraries to which its references are bound.
     pub const BOUND_LIBRARIES: Self = Self(4);
 
     /// Files in the prefixes that have the name of a missing library.
@@ -30,13 +30,14 @@ impl Wants {
     /// Device code of objects that need HIP's runtime, and of bundles and code objects.
     pub const DEVICE_CODE: Self = Self(64);
 
-    /// Package files of pkg-config, checked.
+    /// The results of the checks of pkg-config package files.
     pub const PKG_CONFIG: Self = Self(128);
 
-    /// Configuration files of CMake packages, evaluated.
+    /// The results of the evaluation of CMake configuration files.
     pub const CMAKE: Self = Self(256);
 
-    /// Paths in scripts, units, compiler wrappers and similar text files.
+    /// The results of the checks of scripts, systemd units, compiler wrappers and similar text
+    /// files.
     pub const LOOSE_TEXT: Self = Self(512);
 
     /// Notes in objects about the libraries that they open with dlopen.
@@ -45,7 +46,7 @@ impl Wants {
     /// Names of all files in the directories that the walk lists.
     pub const NAMES_MET: Self = Self(2048);
 
-    /// The files that installed headers include.
+    /// The headers that installed headers include and that do not exist.
     pub const HEADERS: Self = Self(4096);
 
     /// Libraries of the system and lists of its packages, for undefined symbols and missing

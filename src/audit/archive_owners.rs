@@ -1,7 +1,8 @@
 //! Finds the packages of an archive: the Debian package that installs it, the pkg-config package
-//! that links it, and the CMake package that imports it. The last two come from package files in
-//! the usual directories beside the archive that name it. `fix::owners` uses this module for the
-//! archives of findings and fixes, and the view `archive` for the archives that it shows.
+//! that links it, and the CMake package that imports it. The pkg-config and CMake packages come
+//! from package files that name the archive, in the usual directories beside it. `fix::owners` uses
+//! this module for the archives of findings and fixes, and the view `archive` for the archives that
+//! it shows.
 
 use super::cmake_package_name;
 use super::owners::{Owned, Owners, contents};
@@ -44,7 +45,7 @@ pub struct ArchiveOwner {
 }
 
 impl ArchiveOwner {
-    /// True if a package is known.
+    /// True if at least one of the packages is known.
     fn is_known(&self) -> bool {
         self.package.is_some() || self.pkg_config.is_some() || self.cmake.is_some()
     }
@@ -126,8 +127,8 @@ impl ArchiveOwners {
     }
 }
 
-/// The path that package lists have: `path` with links resolved. A link `lib*.so` is kept, because
-/// the development package installs this link itself.
+/// The path under which a Debian package would list the file: `path` with links resolved. A link
+/// `lib*.so` is kept, because the development package installs this link itself.
 fn owned_path(tree: &dyn Tree, path: &Path) -> PathBuf {
     let is_link = path.as_os_str().as_bytes().ends_with(b".so");
     let of_link = || Some(tree.real_path(path.parent()?).ok()?.join(path.file_name()?));

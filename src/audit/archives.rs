@@ -34,8 +34,8 @@ pub(super) struct Unbound<'a> {
     pub(super) prefixes: &'a Prefixes,
 }
 
-/// Limit for the number of audited objects, which a package stays below and a system exceeds. Up to
-/// this number, the audited archives beside objects with undefined symbols are read.
+/// Limit for the number of audited objects: a package has fewer, a whole system more. Up to this
+/// number, the audited archives beside objects with undefined symbols are read.
 const MOST_OBJECTS: usize = 1000;
 
 /// Reads the members of the archives that this run needs, and the symbols of relocatable objects.

@@ -30,7 +30,7 @@ pub(super) fn read(
     paths.into_iter().filter_map(start).collect()
 }
 
-/// Resolves these files as entry points, with a resolver of their own.
+/// Resolves the files in `given` as entry points, with a new resolver.
 pub(super) fn resolved(
     plan: &Plan,
     corpus: &mut Corpus,

@@ -177,13 +177,15 @@ fn hosts(closures: &Closures) -> FastMap<RootId, RootId> {
         .collect()
 }
 
-/// The bindings of a few names under each entry point, and the archive members that define them.
+/// The bindings of a few requested names under each entry point, and the archive members that
+/// define these names.
 pub struct NamedBindings {
-    /// For each file, its symbols with these names.
+    /// For each file, its symbols with one of the requested names.
     pub symbols: symbol_query::RequestedSymbols,
-    /// Bindings, in the order of the entry points.
+    /// For each entry point, in the order of `Closures::roots`, the bindings of the requested
+    /// names.
     pub bindings: Vec<Vec<Binding>>,
-    /// For each archive, the definitions of the names in its members.
+    /// For each archive, the definitions of the requested names in its members.
     pub archives: Vec<(FileId, Vec<DefiningMember>)>,
 }
 

@@ -15,7 +15,7 @@ use crate::tree::{DirEntryKind, EntryType, Tree};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Kernel file systems are skipped: they hold many names and no libraries.
+/// Directories of kernel file systems, which are skipped: they hold many names and no libraries.
 const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
 /// Maximum number of entries below one prefix: more than a whole `/usr` has. The listing of a
@@ -64,7 +64,7 @@ impl PrefixListing {
 /// The files that have the name of a missing library, and the listings in which they were found.
 #[derive(Debug, Default)]
 pub struct Candidates {
-    /// The paths of these files, by prefix and name.
+    /// The paths of the files with the name of a missing library, by prefix and name.
     found: FastMap<(PathBuf, OsString), Vec<PathBuf>>,
     /// The listings that were made, by prefix.
     listings: FastMap<PathBuf, PrefixListing>,
@@ -261,7 +261,7 @@ fn list_one(tree: &dyn Tree, dir: &Path, names: &FastSet<OsString>) -> Listed {
     out
 }
 
-/// True for a file name that every listing keeps.
+/// True for a file name that contains `.so`. Every listing keeps these names.
 fn is_library_name(name: &OsStr) -> bool {
     memchr::memmem::find(name.as_encoded_bytes(), b".so").is_some()
 }

@@ -1,6 +1,5 @@
-//! Counts, for each audited archive, the data of one line of a report. These are the members, the
-//! members whose references are unknown (opaque), and the referenced names that no audited file
-//! defines.
+//! Computes one line of a report for each audited archive. A line counts the members, the members
+//! whose references are unknown (opaque), and the referenced names that no audited file defines.
 
 use super::Audit;
 use crate::cover::{LinkOutput, LinkerDefined};
@@ -15,7 +14,7 @@ use std::collections::BTreeSet;
 /// The line of a report about one archive.
 #[derive(Debug)]
 pub struct CoverageLine {
-    /// The archive.
+    /// The archive that the line is about.
     pub file: FileId,
     /// The numbers of members, of opaque members, and of referenced names that no audited file
     /// defines. `None` if the members were not read.

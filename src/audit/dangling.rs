@@ -5,7 +5,7 @@ use crate::tree::walk::{UnreadablePath, describe};
 use crate::tree::{Errno, MOST_LINKS, Tree, without_dots};
 use std::path::{Path, PathBuf};
 
-/// A dangling symbolic link with the name of a library.
+/// A dangling symbolic link that is named like a library, such as `libfoo.so`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DanglingLink {
     /// The absolute path of the link.

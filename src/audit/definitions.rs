@@ -1,6 +1,7 @@
-//! Looks up definitions in archives by a predicate on their names. Most names that members define
-//! are not stored (`symbol_names`), so the indexes of the archives are read again. Rules and the
-//! view `archive` use this module to find definitions whose names resemble an undefined name.
+//! Looks up definitions in archives by a predicate on the name of the symbol. Most names that
+//! members define are not stored (`symbol_names`), so the indexes of the archives are read again.
+//! Rules and the view `archive` use this module to find definitions whose names resemble an
+//! undefined name.
 
 use super::Audit;
 use crate::format::archive::{self, DefiningMember};

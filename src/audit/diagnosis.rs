@@ -22,7 +22,7 @@ use crate::plan::Plan;
 use crate::tree::Tree;
 use crate::wants::Wants;
 
-/// The input of the stage.
+/// The input of the diagnosis stage.
 #[derive(Clone, Copy)]
 pub(super) struct Diagnosing<'a> {
     pub(super) plan: &'a Plan,
@@ -32,14 +32,14 @@ pub(super) struct Diagnosing<'a> {
     pub(super) walked: WalkListings<'a>,
 }
 
-/// The result of the stage.
+/// The results of the diagnosis stage.
 pub(super) struct Diagnosed {
     pub(super) diagnosis: Diagnosis,
     pub(super) providers: Providers,
     pub(super) candidates: Candidates,
     pub(super) libraries: LibraryCandidates,
     pub(super) inferred: Inferred,
-    /// The members of all archives, if the run is about archives.
+    /// The members of all archives; `None` unless the run is about archives.
     pub(super) library: Option<ArchiveSet>,
 }
 

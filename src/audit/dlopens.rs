@@ -12,8 +12,8 @@ use crate::resolve::resolver::Resolver;
 use crate::resolve::{Closure, Opening};
 use crate::wants::Wants;
 
-/// An entry of an object's notes that requires a library, where dlopen cannot open any of the
-/// entry's names.
+/// A library that the notes of an object require, and that dlopen cannot open under any of the
+/// names in the notes.
 #[derive(Clone, Debug)]
 pub struct MissingDlopen {
     /// The object with the note.
@@ -22,7 +22,8 @@ pub struct MissingDlopen {
     pub entry: usize,
     /// The first entry point under which dlopen fails.
     pub root: RootId,
-    /// The loader's message, if it finds a file but refuses to load it; `None` if it finds no file.
+    /// The loader's message, if the loader finds a file of one of the names but refuses to load it.
+    /// `None` if it finds no file.
     pub stopped: Option<&'static str>,
 }
 
@@ -75,8 +76,8 @@ struct DlopenSearch<'a, 'c> {
 }
 
 impl DlopenSearch<'_, '_> {
-    /// `Ok` if `module` can open one of the libraries of an entry. The error is the loader's
-    /// message about the first file that it refuses, if any.
+    /// `Ok` if `module` can open the library of an entry under one of its names. The error is the
+    /// loader's message about the first file that it refuses, if any.
     fn opens_one(
         &mut self,
         closure: &Closure,

@@ -1,5 +1,5 @@
 //! Selects the files that are read for GPU device code, and finds the processes that load such
-//! code. The audit reads objects that need HIP's runtime, code objects, and stand-alone bundles.
+//! code. The audit reads code objects, stand-alone bundles, and objects that need HIP's runtime.
 //! The command `gpu` reads all objects. Archives are read for that command, or if a policy lists
 //! targets. A prefix without device code costs almost nothing, because data directories are listed
 //! only if a file may have device code.
@@ -131,8 +131,8 @@ fn runtime(corpus: &Corpus, closure: &Closure) -> Option<Runtime> {
     closure.in_scope().find_map(|(_, file)| Runtime::at(file, &corpus.files[file].real))
 }
 
-/// Adds one data set for each program or library that names existing kpack files (packed code
-/// objects). Returns the paths of these kpack files.
+/// Adds one data set for each program or library that names existing kpack files, which hold its
+/// device code. Returns the paths of these kpack files.
 fn kpack_sets(tree: &dyn Tree, corpus: &Corpus, out: &mut Devices) -> BTreeSet<PathBuf> {
     let mut all = BTreeSet::new();
     let (mut sets, mut unknown) = (Vec::new(), Vec::new());

@@ -42,7 +42,8 @@ use std::sync::Arc;
 /// Maximum number of paths of libraries and programs that are looked up. Debian's 59,000 packages
 /// have fewer libraries in default directories.
 const MOST_FILES: usize = 20_000;
-/// Limit, in bytes, for the dynamic tables of these files. No further files are read beyond it.
+/// Limit, in bytes, for the dynamic tables of the libraries and programs that are read. No further
+/// files are read beyond it.
 const MOST_BYTES: usize = 512 << 20;
 /// Number of files that are read in parallel between two checks of `MOST_BYTES`.
 const AT_ONCE: usize = 256;
@@ -75,7 +76,8 @@ pub struct InstalledFile {
 pub enum DefinerKind {
     /// A library that the process does not load.
     Library,
-    /// A library that the process cannot load too: it loads another file with the same soname.
+    /// A library that the process does not load: the process loads another file with the same
+    /// soname.
     Shadowed,
     /// A program that defines all looked-up symbols of the object: it may load the object as a
     /// plugin.
@@ -91,11 +93,12 @@ struct Definer {
 
 /// A file with the name of a missing library that the list of an installed package contains.
 pub struct InstalledLibrary {
-    /// The path of the file, and its package.
+    /// The path of the library, and the package that lists it.
     pub file: InstalledFile,
     /// The class, byte order and machine of the library; `None` if the file no longer exists.
     pub target: Option<Target>,
-    /// The C library that the file needs; `None` if it needs none.
+    /// The C library for which the file was linked; `None` if it needs none, or if the file no
+    /// longer exists.
     libc: Option<Libc>,
 }
 
@@ -160,7 +163,7 @@ struct Hit {
     /// The id of the file, if the audit has read it.
     file: Option<FileId>,
     target: Target,
-    /// The C library that the file needs; `None` if it needs none.
+    /// The C library for which the file was linked; `None` if it needs none.
     libc: Option<Libc>,
     is_program: bool,
     soname: Option<Box<[u8]>>,
@@ -168,8 +171,8 @@ struct Hit {
 }
 
 impl InstalledSearch<'_> {
-    /// Runs the search. `None` if no rule wants it, if the policy is a whitelist, if every file is
-    /// an entry point, or if there is no name to look up.
+    /// Runs the search. `None` if no rule wants it, or if there is no name to look up. Also `None`
+    /// if the policy is a whitelist, or if every file is an entry point.
     pub(super) fn run(self) -> Option<Installed> {
         let is_asked = self.plan.rule_wants.holds(Wants::INSTALLED)
             && !self.plan.policy.is_closed()
@@ -204,8 +207,8 @@ impl InstalledSearch<'_> {
         Some(out)
     }
 
-    /// Objects with undefined symbols to look up. Symbols with a candidate are skipped, and symbols
-    /// with a version, whose library the version names.
+    /// Objects with undefined symbols to look up. Symbols with a candidate are skipped. Symbols
+    /// with a version are skipped too: the version names the library that should define them.
     fn open(&self) -> BTreeMap<FileId, UnresolvedObject<'_>> {
         let mut out: BTreeMap<FileId, UnresolvedObject<'_>> = BTreeMap::new();
         for one in &self.diagnosis.undefined {

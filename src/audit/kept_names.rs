@@ -14,7 +14,8 @@ pub(super) fn names_files(policy: &Policy) -> bool {
     !policy.required_files.is_empty() || symbols.any(|at| at.path.is_some())
 }
 
-/// Filters paths by the file names that a policy requires.
+/// Decides by file names which paths the walk keeps: those that a policy may require, and those of
+/// wheel metadata.
 pub(super) struct KeptNames {
     /// Patterns of file names. `None` if the end of a required path is too complex for one: any
     /// name then matches.

@@ -1,6 +1,6 @@
 //! Files with more needed libraries or undefined symbols than the audit checks. The rule
-//! `undecided` reports these files. A baseline line about such a file is never stale, unless it
-//! belongs to an input rule.
+//! `undecided` reports these files. A baseline entry about one of these files is never stale,
+//! unless its rule is in the group `input`.
 
 use super::Audit;
 use crate::bind::MOST_REPORTS;
@@ -10,13 +10,14 @@ use std::collections::BTreeMap;
 /// A file with more needed libraries, or more undefined symbols, than the audit checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeftOut {
-    /// The file.
+    /// The file that is checked only in part.
     pub file: FileId,
-    /// What is checked only in part, as text for the report.
+    /// The items that are checked only in part, as text for the report: `needed libraries` or
+    /// `unbound symbols`.
     pub what: &'static str,
-    /// The number in the file.
+    /// Number of needed libraries or undefined symbols that the file has.
     pub all: usize,
-    /// The number that is checked.
+    /// Number of needed libraries or undefined symbols that the audit checks.
     pub judged: usize,
 }
 

@@ -69,8 +69,8 @@ impl Audit {
         members.iter().filter_map(one).collect()
     }
 
-    /// Adds to `coverage` the names that only discarded copies of COMDAT groups define. `files` holds
-    /// the file of each of the question's roots.
+    /// Adds to `coverage` the names that only discarded copies of COMDAT groups define. `files`
+    /// holds the file of each of the question's roots.
     pub fn add_discarded(
         &self,
         tree: &dyn Tree,
@@ -93,8 +93,8 @@ impl Audit {
         in_groups.add_lost(question, &facts, coverage);
     }
 
-    /// The sections and relocations of the question's roots. `None` for a linked root, and for
-    /// intermediate language, whose references do not appear in its sections.
+    /// The sections and relocations of each of the question's roots. `None` for a linked root, and
+    /// for a root in an intermediate language, whose sections do not show its references.
     fn root_facts(
         &self,
         tree: &dyn Tree,

@@ -105,13 +105,13 @@ pub struct Audit {
     pub resolver: Resolver,
     /// The closures of all entry points.
     pub closures: Closures,
-    /// Bindings, in the order of the entry points.
+    /// The bindings under each entry point, in the order of `closures.roots`.
     pub bindings: Vec<RootBinding>,
     /// The answers to the binding queries that the enabled rules want.
     queries: QueryAnswers,
     /// The diagnosis: missing libraries, undefined symbols and other load errors, per object.
     pub diagnosis: Diagnosis,
-    /// The definitions of undefined names in audited files and in files of `--lib-path`.
+    /// The audited files and `--lib-path` files that define undefined names.
     pub providers: Providers,
     /// The set of archives whose members were read.
     pub library: ArchiveSet,
@@ -123,7 +123,8 @@ pub struct Audit {
     libraries: LibraryCandidates,
     /// The plugins whose host program is inferred.
     inferred: Inferred,
-    /// Files of the system that may define undefined symbols or be missing libraries.
+    /// Files of the system, outside of the audited files, that define undefined symbols or have the
+    /// name of a missing library.
     pub installed: Installed,
     /// Paths that could not be read.
     pub problems: Vec<UnreadablePath>,
@@ -150,8 +151,8 @@ pub struct Audit {
     pub package_text: PackageText,
     /// The text files that the walk listed.
     texts: Texts,
-    /// All files in the order in which `ldd` would list them, each with its entry point, if any.
-    /// Filled only if every file is an entry point.
+    /// All files in the order in which `ldd` would list them, each with its entry point; `None` for
+    /// a file that cannot be one. Filled only with [`Plan::every_file_is_root`].
     pub listing: Vec<(PathBuf, Option<RootId>)>,
     /// The results of the cross-check, if requested.
     pub cross_check: Option<CrossCheck>,
@@ -199,7 +200,7 @@ impl Audit {
         }
     }
 
-    /// The files that were given by name.
+    /// The files that a given path names directly; files below given directories are left out.
     pub fn given_files(&self) -> FastSet<FileId> {
         let files = self.given.iter().filter(|given| given.kind == Ok(EntryType::File));
         files.filter_map(|given| self.corpus.file_at(&given.path)).collect()
@@ -211,8 +212,8 @@ impl Audit {
         self.own_loaders.get(&(libc, loader)).copied()
     }
 
-    /// Those of `names` that may be the name of an entry in a directory that the walks listed. The
-    /// walks store only hashes, so a name may be kept by mistake. For rules that declare
+    /// The part of `names` that the walks may have met in the directories that they listed. The
+    /// walks store only hashes of names, so a name may be kept by mistake. For rules that declare
     /// `Wants::NAMES_MET`.
     pub fn names_met(&self, mut names: FastSet<OsString>) -> FastSet<OsString> {
         self.met.narrow(&mut names);
@@ -242,9 +243,9 @@ impl Audit {
 
 /// The results of the walks over the paths to audit and over `--lib-path`.
 pub struct AuditInput {
-    /// Files below the paths to audit.
+    /// The files at and below the paths to audit.
     pub audited: Walked<Read>,
-    /// Files below the `--lib-path` directories.
+    /// The files at and below the `--lib-path` paths.
     pub providers: Walked<Read>,
 }
 
@@ -417,7 +418,7 @@ impl Ground {
     }
 }
 
-/// Runs all stages after the walk. The collector reads missing facts from `tree`.
+/// Runs all stages after [`collect`]. The collector reads missing facts from `tree`.
 pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     let Ground { mut corpus, prefixes, mut problems, totals, named, linked, dangling, .. } = ground;
     let Ground { names, given: places, met, texts, timings, .. } = ground;

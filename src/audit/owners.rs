@@ -3,8 +3,9 @@
 //! the owners of archives. Without dpkg's lists, no file has an owner.
 //!
 //! The result is the same as from `dpkg -S FILE`, with two exceptions. A path is also found if the
-//! list spells it through a link to its directory (`/lib` on a merged `/usr`). A path to which dpkg
-//! diverts a file belongs to the package of that file.
+//! list spells it through a link to its directory (`/lib` on a merged `/usr`). If a file is
+//! diverted, each path belongs to the package whose file is there: the original path to the
+//! diverting package, the new path to the other package.
 
 use crate::id::{FastMap, FastSet};
 use crate::order::Arrange as _;
@@ -18,9 +19,9 @@ use std::path::{Path, PathBuf};
 
 /// The directory of dpkg's file lists, each named after its package: `libfoo1:amd64.list`.
 const LISTS: &str = "/var/lib/dpkg/info";
-/// dpkg's list of diversions, with three lines for each: a path, the path to which dpkg moves the
-/// file, and the package that diverts it (`:` for the administrator). The own file of that package
-/// is not moved.
+/// dpkg's list of diversions. Each has three lines: a path, the path to which dpkg moves the file,
+/// and the diverting package (`:` for the administrator). The diverting package's own file is not
+/// moved.
 const DIVERSIONS: &str = "/var/lib/dpkg/diversions";
 /// dpkg's list of the architectures whose packages may be installed, one per line, the system's own
 /// first.

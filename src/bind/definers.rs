@@ -17,7 +17,8 @@ pub(super) struct Definers {
 }
 
 impl Definers {
-    /// The index of `tables`, in scope order; `None` if it would be too large.
+    /// Indexes the objects of a scope; `tables` has their tables in search order. `None` if they
+    /// have more than [`MOST`] definitions.
     pub(super) fn new<'t>(tables: impl Iterator<Item = Option<&'t Tables>>) -> Option<Self> {
         let mut sorted = Vec::new();
         for (position, tables) in (0..).zip(tables) {

@@ -25,7 +25,7 @@ pub struct BindingInput<'a> {
     pub strings: &'a Strings,
     /// The files from which objects need versions (DT_VERNEED).
     pub needed: &'a NeededFiles,
-    /// By file: the references that it leaves undefined in its own closure.
+    /// By file: the result of binding it in its own closure.
     pub own: &'a OwnBindings,
     /// Ids ([`Closure::links_id`]) of link maps that several entry points share. In each, only the
     /// entry point can have unresolved references.
@@ -202,7 +202,8 @@ enum UnboundReferences {
     All,
 }
 
-/// Modules that may have unbound references under this entry point.
+/// The modules that may have unbound references under this entry point, each with these references.
+/// A module without a version table is listed with all its references.
 fn open_modules(
     closure: &Closure,
     shared: BindingInput<'_>,
@@ -261,7 +262,8 @@ fn open_modules(
     Ok(out)
 }
 
-/// The binding of a module in its own closure, if it also holds under this entry point.
+/// The result of binding a module in its own closure. `None` if there is none, or if it may not
+/// hold under this entry point.
 fn settled<'a>(
     closure: &Closure,
     shared: BindingInput<'a>,

@@ -14,11 +14,12 @@ use std::cell::{Cell, OnceCell};
 /// Minimum number of objects for an index. In a smaller scope, it is faster to ask every filter.
 const WIDE: usize = 1000;
 
-/// The objects of one entry point in search order.
+/// The objects that the lookups of one entry point search, in search order.
 pub struct Scope<'v> {
     /// The objects, each with its module.
     entries: Vec<ScopeObject<'v>>,
-    /// Upper bound on the number of filters asked so far: each lookup counts all objects.
+    /// Upper bound on the number of filters that lookups have asked: each lookup counts all
+    /// objects.
     questions: Cell<usize>,
     /// Number of symbols in all objects. Building an index costs about as much as asking this many
     /// filters.
@@ -74,8 +75,8 @@ pub struct Route {
 }
 
 impl ScopeObject<'_> {
-    /// The definition that `query` finds in this object. `first` is the first symbol with the hash,
-    /// if it was looked up before.
+    /// The definition that `query` finds in this object. `first` is the first symbol with the hash
+    /// of the name, if the caller has looked it up.
     fn ask(
         &self,
         query: &SymbolQuery<'_>,
@@ -156,8 +157,9 @@ impl<'v> Scope<'v> {
         self.known.get(&(hash & !1)).map(Vec::as_slice)
     }
 
-    /// The index of a wide scope, once the lookups so far and `more` of them cost as much as the
-    /// index. `None` before that, and for a scope with few objects.
+    /// The index of a wide scope. Builds it once the lookups, with `more` of them to come, cost as
+    /// much as the index. `None` before that, and if the scope has few objects or too many
+    /// definitions.
     fn definers(&self, more: usize) -> Option<&Definers> {
         let objects = self.entries.len();
         if objects < WIDE {

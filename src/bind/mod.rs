@@ -30,15 +30,18 @@ pub struct RootBinding {
     pub reports: Vec<(ModuleId, Vec<RelocationMessage>)>,
     /// Modules with more messages than [`MOST_REPORTS`], and the number of further messages.
     pub left_out: Vec<(ModuleId, usize)>,
-    /// The module during whose relocation the loader crashes or fails an assertion.
+    /// The module during whose relocation the loader crashes or fails an assertion; `None` if
+    /// neither happens.
     pub abort: Option<(ModuleId, Abort)>,
-    /// All bindings; empty if they are not requested.
+    /// The provider of each reference, sorted and without duplicates. Empty if bindings are not
+    /// requested.
     pub bindings: Vec<Binding>,
     /// STB_GNU_UNIQUE definitions that lookups reached, if bindings are requested; empty for a
     /// plugin. These definitions also apply to plugins of this program.
     pub unique: Unique,
-    /// The functions with which the loader of a running program allocates memory (`malloc`): their
-    /// names and modules. Empty if bindings are not requested.
+    /// The functions with which the loader allocates memory once the program runs, such as
+    /// `malloc`, each with the defining module. Empty if bindings are not requested, or if the
+    /// loader uses its own allocator (before glibc 2.31).
     pub allocator: Vec<(&'static str, ModuleId)>,
 }
 
@@ -53,20 +56,21 @@ pub enum RelocationMessage {
     Undefined {
         /// Index of the reference in the module's dynamic symbol table.
         symbol: SymbolIndex,
-        /// Version index of the reference; 0 or 1 for none.
+        /// Version index of the reference; 0 or 1 if it requires no version.
         version: u16,
         /// True if the loader knows the name of that version.
         version_known: bool,
         /// True if loading fails, false if only the first call fails.
         at_load: bool,
     },
-    /// A copy relocation of a variable whose definition has another size.
+    /// A copy relocation of a variable: its size in the referring module and its size in the
+    /// provider differ.
     Size {
         /// Index of the variable in the module's dynamic symbol table.
         symbol: SymbolIndex,
         /// The module that defines the variable.
         provider: ModuleId,
-        /// Sizes in bytes: the module's and the definition's.
+        /// Sizes in bytes: in the referring module, then in the provider.
         sizes: (u64, u64),
     },
     /// A program copies a protected variable, or determines the address of a protected function.
@@ -89,8 +93,8 @@ pub enum Abort {
     /// The loader follows a null pointer (up to glibc 2.43). The object has version indices, but it
     /// names no versions, or every file from which it needs a version is missing.
     NoVersionTable,
-    /// An assertion fails: the provider of a versioned reference has lost its versions (up to
-    /// 2.40).
+    /// An assertion fails, because the provider of a versioned reference no longer has versions (up
+    /// to glibc 2.40).
     ProviderLostVersions,
 }
 
@@ -109,12 +113,12 @@ pub struct Binding {
 /// whole process.
 pub type Unique = FastMap<Vec<u8>, lookup::Winner>;
 
-/// By file: the references that it leaves undefined in its own closure.
+/// By file: the result of binding it in its own closure (see [`standalone`]).
 #[derive(Debug, Default)]
 pub struct OwnBindings(Vec<Option<standalone::OpenReferences>>);
 
 impl OwnBindings {
-    /// Stores the references that `file` leaves undefined in its own closure.
+    /// Stores the result of binding `file` in its own closure.
     pub fn insert(&mut self, file: FileId, own: standalone::OpenReferences) {
         if file.index() >= self.0.len() {
             self.0.resize_with((file.index() + 1).next_power_of_two(), || None);
@@ -122,7 +126,7 @@ impl OwnBindings {
         self.0[file.index()] = Some(own);
     }
 
-    /// The undefined references of `file`; `None` if it was not bound in its own closure.
+    /// The result for `file`; `None` if it was not bound in its own closure.
     pub fn get(&self, file: FileId) -> Option<&standalone::OpenReferences> {
         self.0.get(file.index())?.as_ref()
     }

@@ -150,7 +150,8 @@ struct Musl<'a, 'v> {
 }
 
 impl Musl<'_, '_> {
-    /// Looks up the symbol of one relocation; false if the symbol is undefined and not weak.
+    /// Looks up the symbol of one relocation. False if no object defines the symbol, unless the
+    /// reference is weak.
     fn lookup(
         &mut self,
         module: ModuleId,

@@ -28,13 +28,14 @@ pub const NO_ASSERT: GlibcVersion = GlibcVersion::new(2, 41);
 const ALLOCATOR: GlibcVersion = GlibcVersion::new(2, 31);
 
 /// The version of libc's allocator functions: the oldest version that glibc has for the object's
-/// machine.
+/// machine, or `GLIBC_2.0` if the machine is unknown.
 pub fn allocator_version(object: Option<&Object>) -> &'static [u8] {
     let row = object.and_then(|object| machine::of(object.header.target()));
     row.map_or("GLIBC_2.0", |row| row.oldest).as_bytes()
 }
 
-/// One entry point during relocation.
+/// The input of the relocation of one entry point, and the unique definitions that its lookups
+/// reach.
 pub struct RelocationPass<'a, 'v> {
     /// The link map of the entry point.
     pub closure: &'a Closure,
@@ -44,7 +45,7 @@ pub struct RelocationPass<'a, 'v> {
     pub strings: &'a Strings,
     /// The release of glibc whose rules apply.
     pub release: GlibcVersion,
-    /// Unique definitions that lookups have reached so far.
+    /// The STB_GNU_UNIQUE definitions that earlier lookups reached.
     pub unique: Unique,
 }
 
@@ -214,8 +215,8 @@ impl<'v> RelocationPass<'_, 'v> {
         Ok(Some(winner))
     }
 
-    /// True if an assertion of the loader fails in `check_match`. The provider has no versions, but
-    /// its name is the name of the file against which the version was linked.
+    /// True if an assertion in the loader's `check_match` fails. `provider`, which has no versions,
+    /// has the name of the file from which the reference requires its version.
     fn lost_versions(&self, object: &Object, version: u16, provider: ModuleId) -> bool {
         let Some(file) = object.versions.entry(version).and_then(|entry| entry.file) else {
             return false;

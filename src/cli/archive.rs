@@ -31,7 +31,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// `linkaudit archive`
+/// Runs `linkaudit archive`: writes the answer about a link, and returns the exit status.
 pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Result<Exit> {
     let start = Instant::now();
     baseline::refuse(shared, "archive")?;
@@ -54,7 +54,7 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
     if let Some(absent) = named.find(|path| !is_there(shared, path)) {
         bail!("{}: no such file or directory", show_path(absent));
     }
-    // An ordered link may have its objects among the ARCHIVE operands.
+    // In an ordered link, the ARCHIVE operands may include the objects.
     let asks = !options.root_object.is_empty() || !options.root_symbol.is_empty();
     if !asks && !options.all_members && !is_ordered {
         bail!(
@@ -123,7 +123,8 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
     Ok(status)
 }
 
-/// The end of the error for an option that changes which sections `--gc-sections` keeps.
+/// The end of the error for an option that changes which sections `--gc-sections` keeps. The
+/// beginning names the option.
 const GC_SECTIONS: &str =
     "its effect on --gc-sections is not followed\nhelp: leave out one of the two";
 
@@ -159,8 +160,8 @@ fn is_there(shared: &SharedOptions, path: &Path) -> bool {
     here.look(path).is_ok() || below.any(|path| here.look(&path).is_ok())
 }
 
-/// `linkaudit archive --self`: all files below the directories may be linked, and none is an entry
-/// point.
+/// Runs `linkaudit archive --self`: all files below the directories are candidates for a link, and
+/// none is an entry point.
 fn installed(shared: &SharedOptions, options: &ArchiveOptions, start: Instant) -> Result<Exit> {
     let prepared = prepare_with(shared, &options.self_dirs, &options.from, &[])?;
     let sinks = sinks(shared, "archive", OUTPUTS)?;
@@ -242,7 +243,8 @@ fn answer(
     })
 }
 
-/// True if the order of the files matters. lld's tables also describe an ordered link.
+/// True if the order of the files matters. `--why-extract` and `--archive-stats` imply it, because
+/// lld's tables describe an ordered link.
 fn is_ordered(options: &ArchiveOptions) -> bool {
     let tables = options.why_extract.is_some() || options.archive_stats.is_some();
     let is_position = |typed: &Typed| !matches!(typed, Typed::File(_) | Typed::Order(_));
@@ -256,8 +258,9 @@ fn is_ordered(options: &ArchiveOptions) -> bool {
         || options.gc_sections && options.export_dynamic
 }
 
-/// Returns the question, the plan of the audit for it, and the linker scripts that were read.
-/// Scripts are replaced by the files that they name, and each `-l` by its file in `dirs`.
+/// Returns the question about the link, the plan of the audit that answers it, and the linker
+/// scripts that were read. In the question, the files that a script names replace the script, and a
+/// file in `dirs` replaces each `-l`.
 fn ask(
     options: &ArchiveOptions,
     prepared: &Prepared,
@@ -506,8 +509,9 @@ impl Nesting {
     }
 }
 
-/// Adds the files that replace one input, each as `item`, and the commands of its linker scripts.
-/// Groups of scripts are added too, except inside a `--start-group`.
+/// Adds the files that replace one input, each as `item`, and the commands of its linker scripts. A
+/// GROUP of a script becomes `--start-group` and `--end-group`, except inside a `--start-group` of
+/// the line.
 fn add_inputs(
     link: &mut TypedLink,
     inputs: &ExpandedScripts,
@@ -575,7 +579,8 @@ fn linker_of(options: &ArchiveOptions) -> cover::Linker {
     options.linker.map_or_else(cover::Linker::default, linker)
 }
 
-/// The kind of output file, and the linker if `--linker` is given.
+/// The kind of output file, and the linker of `--linker`. With `--linker`, the inputs are assumed
+/// to include the start files of the compiler.
 fn output(options: &ArchiveOptions) -> LinkOutput {
     let kind = match (options.shared, options.pie) {
         (true, _) => OutputKind::Shared,

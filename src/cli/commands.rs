@@ -1,4 +1,4 @@
-//! Calls the function of the requested command, after it has refused options without effect on that
+//! Refuses options without effect on the requested command, then calls the function of that
 //! command.
 
 use super::exit::Exit;
@@ -9,7 +9,8 @@ use super::{
 use anyhow::{Result, bail};
 use std::io::IsTerminal as _;
 
-/// Runs the command of the command line. `main` calls this.
+/// Runs the command of the command line, and returns the exit status. An error is a message for the
+/// user, with exit status 2.
 pub fn run(cli: Cli) -> Result<Exit> {
     if let Some(command) = cli.command.as_ref().and_then(without_facts) {
         refuse(command, &cli.shared)?;

@@ -1,11 +1,12 @@
 //! Archives that a compiler adds to every link. `archive --self` reads them in addition to the
-//! named directories. An archive that references their symbols is therefore still linkable.
+//! named directories. References to their symbols are therefore not reported as undefined.
 
 use crate::order::Arrange as _;
 use crate::tree::{DirEntryKind, EntryType, Tree};
 use std::path::{Path, PathBuf};
 
-/// The directory of GCC's own files, with a directory for each target and, below, each release.
+/// The directory of GCC's own files. It has a directory for each target, which has a directory for
+/// each release.
 const GCC: &str = "/usr/lib/gcc";
 
 /// The archives in `LIBGCC_SPEC` of GCC.
@@ -18,8 +19,8 @@ pub(super) fn archives(tree: &dyn Tree) -> Vec<PathBuf> {
     files.filter(|file| tree.look(file).is_ok()).collect()
 }
 
-/// The directories in a directory, sorted. Links are left out, because Debian links each release
-/// to its full number.
+/// The directories in a directory, sorted. Links are left out, because a link may be a second name
+/// of a release: the full number on Debian.
 fn below(tree: &dyn Tree, dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     // An error is ignored: without the directory, GCC is not installed.

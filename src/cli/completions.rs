@@ -49,8 +49,8 @@ fn is_added_by_clap(option: &Arg) -> bool {
 }
 
 /// An option or operand of `command`, with the names that it accepts. The parser of the command
-/// line has no such lists, because linkaudit's own errors suggest names. Only bash gets the names
-/// of policies: bash completes file names if no name fits, and other shells would not.
+/// line does not check these names, because linkaudit's own errors suggest names. Only bash gets
+/// the names of policies: bash completes file names if no name fits, and other shells would not.
 fn with_names(option: Arg, command: &str, shell: Shell) -> Arg {
     let rules = || RULES.iter().map(|rule| rule.id.as_str());
     let names: Vec<&'static str> = match option.get_id().as_str() {

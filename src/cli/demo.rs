@@ -16,7 +16,8 @@ const DIR: &str = "linkaudit-demo";
 const LIST: &str = "librockcompiler_deps.cmake";
 const NEW: &str = "new_deps.cmake";
 
-/// `linkaudit demo`
+/// Runs `linkaudit demo` in the new directory `dir`; `None` means [`DIR`]. Returns the exit status
+/// of `fix`, or of the last `check` if `fix` succeeds.
 pub(super) fn demo(shared: &SharedOptions, dir: Option<&Path>) -> Result<Exit> {
     let dir = dir.unwrap_or(Path::new(DIR));
     let shown = show_path(dir);

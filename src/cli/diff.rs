@@ -1,5 +1,5 @@
 //! The command `diff`: reads a report or audits a directory for OLD and for NEW. Writes the new
-//! findings and the findings that disappeared. `crate::diff` compares the two.
+//! findings and the findings that disappeared. `crate::diff` compares OLD and NEW.
 
 use super::exit::{self, Exit};
 use super::plan::{Prepared, prepare, sinks};
@@ -100,7 +100,7 @@ impl SideSource {
     }
 }
 
-/// `linkaudit diff`
+/// Runs `linkaudit diff`: writes the comparison, and returns the exit status.
 pub(super) fn diff(shared: &SharedOptions, options: &DiffOptions) -> Result<Exit> {
     let fails_on_gone = shared.fail_on_gone;
     let shared = &SharedOptions { fail_on_gone: false, ..shared.clone() };
@@ -127,8 +127,8 @@ pub(super) fn diff(shared: &SharedOptions, options: &DiffOptions) -> Result<Exit
     let mut new = source(&options.new, new?, options.stages)?;
     let other = |path: &PathBuf| source(path, read(path)?, false);
     let against: Vec<SideSource> = options.against.iter().map(other).collect::<Result<_>>()?;
-    // Waivers may name any hard link of a file, as in `check`. Reports do not distinguish hard
-    // links from symbolic links.
+    // Waivers may name any hard link of a file, as in `check`. Only audited directories provide
+    // hard links: reports do not distinguish them from symbolic links.
     let names = Sonames::default().with_links(old.files().chain(new.files()));
     old.apply(&policy);
     new.apply(&policy);
@@ -181,7 +181,7 @@ pub(super) fn report_of(shared: &SharedOptions, path: &Path) -> Result<Report> {
     Ok(audit(shared, path, false)?.report().clone())
 }
 
-/// Audits the directory `path`. If `staged`, it is a staging directory.
+/// Audits the directory `path`. `staged` is true for a staging directory.
 fn audit(shared: &SharedOptions, path: &Path, staged: bool) -> Result<SideSource> {
     let name = show_path(path);
     let (mut own, mut paths) = (shared.clone(), vec![path.to_path_buf()]);
@@ -218,8 +218,8 @@ fn audit(shared: &SharedOptions, path: &Path, staged: bool) -> Result<SideSource
     Ok(SideSource { name, of: SideInput::Run(Box::new(run)) })
 }
 
-/// Reads a JSON report from a file or a pipe. `None` if `path` is a directory, a file of another
-/// kind, or unreadable.
+/// Reads the JSON report in the file or pipe at `path`. `None` if `path` is a directory, a file of
+/// another kind, or unreadable.
 fn read(path: &Path) -> Result<Option<Report>> {
     const HEAD: usize = 16;
     let refused = |why: String| named::refused(&show_path(path), &why);

@@ -10,7 +10,8 @@ use std::process::ExitCode;
 pub enum Exit {
     /// Exit status 0: no finding at or above `--fail-on`, and everything was read and decided.
     Clean,
-    /// Exit status 1: findings at or above `--fail-on`, or a negative answer.
+    /// Exit status 1: findings at or above `--fail-on`, or a negative answer, such as a name that
+    /// `why` does not find.
     Findings,
     /// Exit status 2: an error in the command line or in a named file.
     Usage,
@@ -32,7 +33,7 @@ impl From<Exit> for ExitCode {
 /// The exit status after an internal error, `EX_SOFTWARE` of sysexits.h.
 pub const INTERNAL: u8 = 70;
 
-/// The exit status of a command for which all findings of the report count.
+/// The exit status of a command whose status depends on all findings of the report.
 pub fn of(report: &Report, fail_on: FailOn) -> Exit {
     status(report, fail_on, |_| true)
 }

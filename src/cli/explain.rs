@@ -9,7 +9,7 @@ use crate::text::did_you_mean;
 use anyhow::{Result, bail};
 
 /// Writes the page of the rule `id`, which may be an old id, or the rules of the group `id`.
-/// `width` is the width of the terminal in columns.
+/// `width` is the width of the terminal in columns; `None` without a terminal.
 pub(super) fn one(id: &str, width: Option<usize>) -> Result<Exit> {
     if GROUPS.iter().any(|group| group.name == id) {
         return list(width, |rule| rule.group.name == id);
@@ -44,7 +44,8 @@ fn sentence(summary: &str) -> String {
     format!("{first}{}.", chars.as_str())
 }
 
-/// Writes the table of all rules. `width` is the width of the terminal in columns.
+/// Writes the table of all rules. `width` is the width of the terminal in columns; `None` without a
+/// terminal.
 pub(super) fn all(width: Option<usize>) -> Result<Exit> {
     list(width, |_| true)
 }

@@ -62,8 +62,9 @@ impl Answer {
     }
 }
 
-/// Parses a command line again with the sections of help, after the first parse failed. Returns the
-/// requested help or the error message as `Err`.
+/// Parses the command line a second time, to get its help or error message. Only this parse sorts
+/// the options into sections and hides options without effect, because this preparation takes time.
+/// Returns the help or the error message as `Err`.
 pub(super) fn answer(words: &[OsString]) -> Result<ArgMatches, Answer> {
     let mut program = sections::apply(Cli::command());
     // clap accepts only a command name after `help`, so `help --help` is parsed as `help help`.
@@ -84,8 +85,8 @@ pub(super) fn of_values(error: &Error, words: &[OsString]) -> Answer {
     Answer::new(error, &sections::apply(Cli::command()), words)
 }
 
-/// The value of the last valid `--color` of a command line, whose other words may be invalid.
-/// `Auto` without one.
+/// The value of the last valid `--color` in `words`; `Auto` if there is none. Other words may be
+/// invalid.
 fn color(words: &[OsString]) -> Switch {
     let options = words.iter().take_while(|word| *word != "--");
     let mut options = options.map(|word| word.to_str().unwrap_or_default());
@@ -177,7 +178,8 @@ impl<'a> Typed<'a> {
         })
     }
 
-    /// The help for an unknown short option: the long options that begin with its letter.
+    /// The suggestion for an unknown short option: the long options that begin with its letter.
+    /// `None` if there are none, and for `archive`.
     fn with_letter(&self, typed: &str) -> Option<String> {
         let letter = typed.strip_prefix('-').filter(|letter| letter.chars().count() == 1)?;
         let names = self.long_options().filter(|name| name.starts_with(letter));
@@ -198,7 +200,7 @@ impl<'a> Typed<'a> {
         self.names.first() == Some(&"archive")
     }
 
-    /// The long options that the help lists.
+    /// The names of the long options that the help of the command lists.
     fn long_options(&self) -> impl Iterator<Item = &'a str> {
         let shown = self.command.get_arguments().filter(|option| !option.is_hide_set());
         shown.filter_map(Arg::get_long)
@@ -222,8 +224,8 @@ fn example(command: &Command, long: &str) -> Option<String> {
     Some(format!("linkaudit {}{positionals} --{long}{own}", command.get_name()))
 }
 
-/// The nearest known name for an unknown command or value. clap's own suggestions are worded
-/// differently, and may name several commands.
+/// The nearest known name for an unknown command or value; `None` if no name is similar. clap's own
+/// suggestions are worded differently, and may name several commands.
 fn near(error: &Error, program: &Command, words: &[OsString]) -> Option<String> {
     let typed = |kind| match error.get(kind) {
         Some(ContextValue::String(typed)) => Some(typed.as_str()),

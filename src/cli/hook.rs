@@ -1,5 +1,6 @@
-//! The command `hook`: prints an integration, installs it below a directory, or removes it from
-//! there. A file that differs from the integration's file is never overwritten or removed.
+//! The command `hook`: prints the integration with a system, installs its files below a directory,
+//! or removes them from there. A file that differs from the integration's file is never overwritten
+//! or removed.
 
 use super::exit::Exit;
 use super::table::table;
@@ -16,8 +17,8 @@ use std::path::{Path, PathBuf};
 /// Upper bound in bytes for a file that is compared.
 const MOST: u64 = 1 << 20;
 
-/// `linkaudit hook`. `width` is the width of the terminal in columns; `None` if stdout is not a
-/// terminal.
+/// Runs `linkaudit hook`. `width` is the width of the terminal in columns; `None` if stdout is not
+/// a terminal.
 pub(super) fn hook(options: &HookOptions, width: Option<usize>) -> Result<Exit> {
     let Some(name) = &options.system else { return list(width) };
     let Some(system) = HookSystem::named(name) else {

@@ -37,8 +37,8 @@ const POSITIONS: &[(&str, Typed)] = &[
     ("pop_state", Typed::PopState),
 ];
 
-/// On/off options, of which the last one applies. Linkers accept a repeated option, and clap does
-/// not.
+/// On/off options. For each one, its last occurrence or opposite in the line applies. Linkers
+/// accept a repeated option; clap does not.
 const SWITCHES: &[&str] =
     &["allow-shlib-undefined", "export-dynamic", "gc-sections", "pie", "shared"];
 
@@ -59,13 +59,13 @@ pub enum Typed {
     Position(PositionalOption),
     /// `-Bstatic` or `-Bdynamic`: true if `-l` finds only archives.
     Static(bool),
-    /// `--push-state`
+    /// `--push-state`, which saves the modes of `--as-needed`, `--whole-archive` and `-Bstatic`.
     PushState,
-    /// `--pop-state`
+    /// `--pop-state`, which restores the modes that the last open `--push-state` saved.
     PopState,
 }
 
-/// Files and options of `archive` in the order typed.
+/// Files and options of `archive` in the order typed; empty for other commands.
 pub(super) fn typed(matches: &ArgMatches) -> Vec<Typed> {
     let Some(matches) = matches.subcommand_matches("archive") else { return Vec::new() };
     let indices = |id: &str| matches.indices_of(id).into_iter().flatten();
@@ -112,7 +112,8 @@ pub struct LeftOut {
     pub(super) needed_dirs: Vec<(NeededSearch, OsString)>,
     /// True if the link reports undefined references of shared objects for every kind of output.
     pub(super) checks_shared: bool,
-    /// The error of the first option whose effect is not followed.
+    /// The error for the first option whose effect `archive` does not follow; `None` if there is
+    /// none.
     pub(super) refused: Option<String>,
 }
 
@@ -263,8 +264,9 @@ impl Switches {
     }
 }
 
-/// In a response file, `-o FILE` names the output of the link, and `-h NAME` its soname. `None` for
-/// other options, and for outputs of linkaudit: `-o NAME=FILE`.
+/// Recognises two options of a response file that have no effect: `-o FILE` names the output of the
+/// link, and `-h NAME` its soname. `None` for other options. Also `None` for `-o NAME=FILE`, an
+/// output of linkaudit.
 fn of_output<'t>(text: &str, next: Option<&str>) -> Option<LinkerWord<'t>> {
     let rest = ["--output=", "--output", "-o", "-h"].iter().find_map(|o| text.strip_prefix(o))?;
     let takes_next = rest.is_empty();
@@ -274,7 +276,8 @@ fn of_output<'t>(text: &str, next: Option<&str>) -> Option<LinkerWord<'t>> {
 }
 
 impl LeftOut {
-    /// Adds an option to the list for its effect. `option` has the value too, as typed.
+    /// Adds an option to the list for its effect, or stores the error if it is refused. `option` is
+    /// the option as typed, with its value.
     fn add(&mut self, effect: Effect, option: String, (value, linker): (&str, LinkerOption)) {
         let path = Path::new(value);
         match effect {

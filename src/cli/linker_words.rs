@@ -1,6 +1,6 @@
 //! The linker options that `archive` accepts besides its own, and their effect on its answer. The
 //! tables have all ELF options of lld 19, GNU ld 2.40 and mold 1.10, except for `--format`, which
-//! is an option of linkaudit. `link_line` replaces these options.
+//! is an option of linkaudit. `link_line` rewrites or removes these options.
 
 use super::LinkerOption;
 
@@ -17,7 +17,7 @@ pub(super) enum NeededSearch {
 /// The effect of an option on the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Effect {
-    /// No effect: neither members nor undefined names change.
+    /// No effect: the extracted members and the undefined names stay the same.
     None,
     /// The effect of this option of `archive`.
     Means(&'static str),
@@ -253,8 +253,9 @@ impl<'t> LinkerWord<'t> {
     }
 }
 
-/// Looks up a long option by its name. Returns true if the next word may be its value, and its
-/// effect. `body` is the word without dashes. `has_two` is true if there were two.
+/// Looks up a long option by its name. Returns true if its value may be the next word, and its
+/// effect; `None` for an unknown option. `body` is the word without its dashes. `has_two` is true
+/// if it had two dashes.
 fn named(
     name: &str,
     (body, has_two): (&str, bool),

@@ -37,7 +37,7 @@ pub(super) fn of_policy(policy: &Policy) -> Vec<MergedFrom> {
 
 /// Translates the directories of archive sets to paths in the audited system. `real` returns a
 /// directory's path with symbolic links resolved, as paths of archives are; `None` if the directory
-/// does not exist there. Such a directory stays as it is.
+/// does not exist there. For `None`, the directory stays as it is.
 pub(super) fn translate(sets: &mut [(String, PathBuf)], real: impl Fn(&Path) -> Option<PathBuf>) {
     for (_, dir) in sets {
         if let Some(found) = real(dir) {

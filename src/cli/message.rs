@@ -1,7 +1,6 @@
 //! Messages for the user on stderr, in one style: `error: …` or `warning: …` in lower case, or a
-//! fact about the run without such a word. If there is a next step, the text ends with a line
-//! `help: …`.
-//! `main` and the commands call this module.
+//! fact about the run without a word in front. If there is a next step, the text ends with a line
+//! `help: …`. `main` and the commands call this module.
 
 use crate::text::show;
 use crate::tree::Errno;

@@ -76,7 +76,7 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// Parses the command line of this process.
+    /// Parses the command line of this process. `Err` has the requested help or the error message.
     pub fn from_process() -> Result<Self, Answer> {
         let typed = link_line::expand(std::env::args_os());
         // The sections of the help take a millisecond to build, so they are built only to show
@@ -100,8 +100,8 @@ impl Cli {
     }
 }
 
-/// The definition of the command line, with the sections of the help. Each command hides options
-/// without effect.
+/// The definition of the command line as the help shows it: options are in sections, and each
+/// command hides options without effect.
 fn shown() -> clap::Command {
     sections::apply(Cli::command())
 }
@@ -286,7 +286,7 @@ pub enum PolicyCommand {
     Schema,
 }
 
-/// When a feature is on.
+/// The values of `--color` and `--progress`: when the feature is on.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Switch {
     /// On a terminal
@@ -297,7 +297,7 @@ pub enum Switch {
     Never,
 }
 
-/// The use of the sandbox.
+/// The values of `--sandbox`: when a run enters the sandbox.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sandbox {
     /// As far as the kernel supports it
@@ -320,7 +320,7 @@ pub enum LoaderOption {
     Guix,
 }
 
-/// A linker.
+/// The linker of `--linker`, whose rules apply to a link in the order given.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LinkerOption {
     /// LLVM's ld.lld

@@ -69,9 +69,9 @@ pub(super) fn read_before(path: &Path, key: &[u8], end: &[u8]) -> Result<Option<
     Ok(None)
 }
 
-/// Reads the pipe at `path` to its end. A shell makes such a pipe for `<(command)`. A pipe can be
-/// read only once. Fails if the pipe has more than `most` bytes. `None` for any other file. The
-/// error is the reason, without the path.
+/// Reads the pipe at `path` to its end. For `<(command)`, a shell passes the path of a pipe. A pipe
+/// can be read only once. Fails if the pipe has more than `most` bytes. `None` for any other file.
+/// The error is the reason, without the path.
 pub(super) fn pipe(path: &Path, most: u64) -> Option<Result<Vec<u8>, String>> {
     let Ok(Opened::Special(Special::Fifo)) = DiskTree::new().open(path) else { return None };
     Some(read_pipe(path, most))
@@ -109,13 +109,14 @@ fn to_end(stream: impl io::Read, most: u64) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// The error for a file that cannot be read. `typed` is the option and the file.
+/// The error for a file that cannot be read. `typed` is the option and the file. For a pipe or
+/// device, the error has a next step.
 pub(super) fn refused(typed: &str, why: &str) -> anyhow::Error {
     let help = "write the content of the pipe to a file, and name that file";
     refused_with(typed, why, help)
 }
 
-/// Like [`refused`], with another next step: `help`, for a pipe or device.
+/// Like [`refused`], but for a pipe or device, the next step is `help`.
 pub(super) fn refused_with(typed: &str, why: &str, help: &str) -> anyhow::Error {
     let help = if why.ends_with(IRREGULAR) { format!("\nhelp: {help}") } else { String::new() };
     anyhow::anyhow!("{typed}: {why}{help}")

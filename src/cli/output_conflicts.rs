@@ -134,7 +134,7 @@ fn no_lost_link(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// True if `is_target` is true for a file below `top`. Links are not followed.
+/// True if `is_target` is true for a file below the directory `top`. Links are not followed.
 fn holds(tree: &dyn Tree, top: &Path, is_target: &dyn Fn(Stat) -> bool) -> bool {
     let mut todo = vec![top.to_path_buf()];
     while let Some(dir) = todo.pop() {
@@ -180,8 +180,8 @@ fn targets<'a>(shared: &SharedOptions, typed: &[&'a Path]) -> Vec<OutputFile<'a>
     typed.iter().copied().filter_map(|path| OutputFile::new(path, renewed(shared, path))).collect()
 }
 
-/// The kind of input that the output at `typed` may replace. [`no_two_in_one`] refuses two outputs
-/// with the same path.
+/// The kind of input that the output at `typed` may replace. The path identifies the output,
+/// because [`no_two_in_one`] refuses two outputs with the same path.
 fn renewed(shared: &SharedOptions, typed: &Path) -> Option<Use> {
     let is_list = |name: &str| EMITTERS.iter().any(|one| one.needs_list && one.name == name);
     let mut outputs = shared.output.iter().filter_map(|pair| pair.split_once('='));

@@ -60,7 +60,7 @@ impl WrappedPage {
         self.text.push('\n');
     }
 
-    /// Adds the open paragraph or list item.
+    /// Wraps the open paragraph or list item and adds it to the text. Does nothing if none is open.
     fn flush(&mut self) {
         let Some((first, rest, text)) = self.open.take() else { return };
         // The backticks and the punctuation around a span take up to four columns.

@@ -78,8 +78,8 @@ pub(super) struct Sinks<O: 'static> {
     pub(super) files: Vec<(&'static O, PathBuf)>,
 }
 
-/// Translates a typed path to its path in the audited tree, with links resolved. `None` if there is
-/// no such file.
+/// Translates a typed path to its path in the audited tree, with links resolved. `None` if the path
+/// does not exist there.
 pub(super) fn real_path(shared: &SharedOptions, path: &Path, tree: &dyn Tree) -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     let named = AuditedSystem::new(shared, &here).ok()?.named(path).ok()?;
@@ -384,7 +384,7 @@ fn all_below<'a>(
 }
 
 /// The help for a missing PATH that equals or resembles the name of a command; empty for other
-/// paths. The caller asks only if no command was typed.
+/// paths.
 fn command_meant(path: &Path) -> String {
     let word = path.to_str().filter(|word| !word.contains('/')).unwrap_or_default();
     let program = Cli::command();
@@ -445,7 +445,8 @@ pub(super) fn sinks<O: NamedFormat>(
 }
 
 /// The outputs for a `--format` and for pairs `NAME=FILE`. `outputs` has all outputs of `command`.
-/// An error about a pair also lists `others`, the names of other files that the command writes.
+/// An error about a pair also lists `others`, the names of other outputs of the command, such as
+/// the emitters of `fix`.
 pub(super) fn sinks_of<O: NamedFormat>(
     (format, pairs): (&str, &[String]),
     command: &str,

@@ -77,8 +77,9 @@ pub(super) fn write_new(file: &Path, text: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The name of a policy for `extends` of the policy in `file`. A path is relative to the directory
-/// of `file`, or absolute if `file` is in another directory. `None` if there is no such policy.
+/// The name by which the policy in `file` can extend the policy `name`. A path below the directory
+/// of `file` becomes relative to that directory, and any other path absolute. `None` if the policy
+/// does not exist.
 pub(super) fn seen_from(name: &str, file: &Path) -> Option<String> {
     if policy::is_built_in(name) {
         return Some(name.to_owned());
@@ -165,7 +166,7 @@ fn refuse(mistakes: &PolicyErrors, color: bool, after: &str) -> anyhow::Error {
     }
 }
 
-/// Rules that the command line names by an old id.
+/// The rules that `-A`, `-W` and `-D` name by an old id, with their new ids.
 fn renamed_levels(shared: &SharedOptions) -> impl Iterator<Item = Renamed> {
     shared.levels.iter().filter_map(|(old, _)| {
         let origin = Origin { source: "command line".into(), line: 0 };

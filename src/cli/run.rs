@@ -21,7 +21,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// One audit with its report.
+/// A finished audit, with its report and fixes.
 pub(super) struct AuditRun {
     pub(super) plan: Plan,
     pub(super) audit: Audit,
@@ -120,7 +120,7 @@ impl AuditRun {
         WalkedRun { ground: self.audit.into_ground(), took: Duration::ZERO }
     }
 
-    /// With `--require-elf`, a run without anything to audit is an error.
+    /// Fails if `--require-elf` is given and the run had nothing to audit.
     pub(super) fn require_elf(&self, shared: &SharedOptions) -> Result<()> {
         // Foreign ELF files, such as debug files and kernel modules, show that the path is right.
         let totals = &self.report.totals;

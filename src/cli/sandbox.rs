@@ -20,7 +20,7 @@ use std::path::Path;
 
 /// System calls that fail with EPERM.
 const REFUSED: &[libc::c_long] = &[
-    // Programs, also programs in memory without a path.
+    // Programs, including those in memory without a path.
     libc::SYS_execve,
     libc::SYS_execveat,
     libc::SYS_memfd_create,

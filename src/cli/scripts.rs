@@ -51,12 +51,12 @@ pub(super) struct ExpandedScripts {
     /// The files whose inputs are already in `files`. Without a link order, each file is expanded
     /// once.
     done: FastSet<PathBuf>,
-    /// Number of steps up to now.
+    /// Number of steps of the walk up to now, see [`MOST_STEPS`].
     steps: usize,
 }
 
 impl ExpandedScripts {
-    /// All input files and scripts.
+    /// The paths of all link inputs, then of all scripts that were read.
     pub(super) fn all(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().chain(&self.scripts).map(PathBuf::as_path)
     }
@@ -92,7 +92,7 @@ impl ExpandedScripts {
         }
     }
 
-    /// Adds `steps` to the count. Fails if it exceeds [`MOST_STEPS`].
+    /// Adds `steps` to the number of steps. Fails if the sum exceeds [`MOST_STEPS`].
     fn count(&mut self, steps: usize, script: &Path) -> Result<()> {
         self.steps += steps;
         if self.steps > MOST_STEPS {
@@ -102,7 +102,7 @@ impl ExpandedScripts {
     }
 }
 
-/// `paths`, with each linker script replaced by the archives that it names. Files and `-lNAME` in a
+/// Replaces each linker script in `paths` by the archives that it names. Files and `-lNAME` in a
 /// script are searched for in the directory of the script, then in `dirs`.
 pub(super) fn expand(
     tree: &dyn Tree,
@@ -301,7 +301,8 @@ struct ScriptText {
     /// The parts, each with the index of its script in [`ExpandedScripts::scripts`]. The parts of
     /// an included script replace the INCLUDE that names it.
     parts: Vec<(usize, ScriptInput)>,
-    /// The directories of SEARCH_DIR up to now.
+    /// The directories of SEARCH_DIR in the parts read up to now. An INCLUDE is searched for in
+    /// them.
     dirs: Vec<PathBuf>,
 }
 

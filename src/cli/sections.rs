@@ -39,7 +39,8 @@ const HIDDEN: &[(&str, &[&str])] = &[
     ("completions", &[INPUT, LOADER, FINDINGS, BASELINE, OUTPUT, RUN]),
 ];
 
-/// Prepares the command line for help: each command shows only options that have an effect.
+/// Prepares the definition of the command line for help: each command shows only options that have
+/// an effect.
 pub(super) fn apply(mut program: Command) -> Command {
     // `build` adds the options of all commands to each command.
     program.build();
@@ -57,7 +58,8 @@ pub(super) fn apply(mut program: Command) -> Command {
     program
 }
 
-/// In `diff`, `--fail-on-gone` needs no baseline, and `--baseline` waives findings of directories.
+/// Replaces the help of two options for `diff`: `--fail-on-gone` needs no baseline there, and
+/// `--baseline` waives findings of directories.
 fn of_diff(option: Arg) -> Arg {
     let help = match option.get_id().as_str() {
         "baseline" => {
@@ -72,7 +74,7 @@ fn of_diff(option: Arg) -> Arg {
     option.help(help).help_heading(FINDINGS)
 }
 
-/// The help of `--format` lists only the outputs of the command.
+/// Makes the help of `--format` list only the outputs of `command`.
 fn of_format(option: Arg, command: &str) -> Arg {
     if option.get_id() != "format" {
         return option;
@@ -80,8 +82,8 @@ fn of_format(option: Arg, command: &str) -> Arg {
     option.help(format!("Output on stdout: {}", completions::formats(command).join(", ")))
 }
 
-/// For commands that read a baseline but do not write one: lists `--baseline` with the options
-/// about findings. A waived finding does not change the exit status of these commands.
+/// Moves `--baseline` to the options about findings, for commands that read a baseline but do not
+/// write one. A waived finding does not change the exit status of these commands.
 fn of_reader(option: Arg) -> Arg {
     if option.get_id() == "baseline" { option.help_heading(FINDINGS) } else { option }
 }

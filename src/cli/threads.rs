@@ -1,5 +1,5 @@
-//! Threads of a run: their number, and a pool with as many as the system allows. If none can be
-//! started, the calling thread does all work.
+//! Starts the thread pool of a run, with as many of the wanted threads as the system allows. If no
+//! thread can be started, the calling thread does all work.
 
 use rayon::{ThreadBuilder, ThreadPoolBuilder};
 use rustix::process::{Resource, getrlimit};

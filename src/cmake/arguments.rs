@@ -54,7 +54,7 @@ impl Eval<'_> {
     }
 
     /// Replaces references up to the `}` that ends the enclosing reference, or at depth 0 up to the
-    /// end of the text.
+    /// end of the text. `None` if a value is unknown or a limit is exceeded.
     fn part(&mut self, rest: &mut &[u8], quoted: bool, depth: usize) -> Option<Vec<u8>> {
         let mut out = Vec::with_capacity(rest.len());
         let mut is_known = true;

@@ -189,7 +189,7 @@ impl Eval<'_> {
         }
     }
 
-    /// Makes unknown the variable `text` and all variables `text_…`.
+    /// Makes the variable `text` unknown, and all variables whose names start with `text_`.
     pub(super) fn obscure_name(&mut self, text: &[u8]) {
         self.state.set(text, None);
         let cloud: Text = [text, b"_"].concat().into();
@@ -228,7 +228,7 @@ impl Eval<'_> {
         if words[0].is("FATAL_ERROR") { Flow::Stop } else { Flow::Next }
     }
 
-    /// `include(FILE|MODULE [OPTIONAL] [RESULT_VARIABLE name])`
+    /// Evaluates `include(FILE|MODULE [OPTIONAL] [RESULT_VARIABLE name])`.
     fn included(&mut self, words: &[ArgumentWord]) -> Flow {
         let Some(first) = words.first() else { return Flow::Next };
         let result = words.iter().position(|word| word.is("RESULT_VARIABLE"));
@@ -289,7 +289,7 @@ impl Eval<'_> {
             }
         } else {
             // CMake may first find another module of this name in an unknown directory. Therefore a
-            // module in these directories is not evaluated.
+            // module in `module_dirs` is not evaluated.
             let paths: Vec<_> = self.module_dirs.iter().map(|dir| dir.join(file)).collect();
             is_known |= paths.iter().any(|path| is_there(self, path));
         }
@@ -299,7 +299,7 @@ impl Eval<'_> {
         Flow::Next
     }
 
-    /// `find_package_handle_standard_args(NAME message|REQUIRED_VARS variable…)`
+    /// Evaluates `find_package_handle_standard_args(NAME message|REQUIRED_VARS variable…)`.
     fn standard_args(&mut self, words: &[ArgumentWord]) {
         let texts: Option<Vec<Vec<u8>>> =
             words.iter().map(|word| word.text().map(<[u8]>::to_vec)).collect();
@@ -346,7 +346,7 @@ impl Eval<'_> {
         })
     }
 
-    /// `set(NAME value… [PARENT_SCOPE])` and `set(NAME value… CACHE TYPE text [FORCE])`
+    /// Evaluates `set(NAME value… [PARENT_SCOPE])` and `set(NAME value… CACHE TYPE text [FORCE])`.
     fn set(&mut self, words: &[ArgumentWord]) {
         let Some((name, values)) = words.split_first() else { return };
         let Some(name) = name.text().map(<[u8]>::to_vec) else { return };
@@ -390,8 +390,8 @@ impl Eval<'_> {
         }
     }
 
-    /// `math(EXPR name "A op B")` of two whole numbers. The result of any other expression is
-    /// unknown.
+    /// Evaluates `math(EXPR name "A op B")` for two whole numbers. The result of any other
+    /// expression is unknown.
     fn math(&mut self, words: &[ArgumentWord]) {
         let Some(name) = words.get(1).and_then(ArgumentWord::text).map(<[u8]>::to_vec) else {
             return;
@@ -412,7 +412,7 @@ impl Eval<'_> {
         self.state.set(&name, value.and_then(|value| known(value.to_string().as_bytes())));
     }
 
-    /// `cmake_parse_arguments(prefix options one multi args…)`
+    /// Evaluates `cmake_parse_arguments(prefix options one multi args…)`.
     fn parse_arguments(&mut self, words: &[ArgumentWord]) {
         let texts: Option<Vec<Vec<u8>>> =
             words.iter().map(|word| word.text().map(<[u8]>::to_vec)).collect();

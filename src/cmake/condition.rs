@@ -1,6 +1,6 @@
-//! Conditions of `if` and `while` (cmake-commands(7), `if`), with three results: true, false and
-//! unknown. Precedence: parentheses, unary tests, comparisons, NOT, AND, OR. AND and OR always
-//! evaluate both operands.
+//! Evaluates the conditions of `if` and `while` (cmake-commands(7), `if`). The result is true,
+//! false or unknown. Precedence: parentheses, unary tests, comparisons, NOT, AND, OR. AND and OR
+//! always evaluate both operands.
 
 use super::eval::Eval;
 use super::pattern::Regex;

@@ -14,9 +14,9 @@ use std::sync::Arc;
 pub struct Config<'a> {
     /// The name of the package.
     pub name: &'a [u8],
-    /// The path of its configuration file.
+    /// The path of the configuration file.
     pub path: &'a Path,
-    /// The path of its version file, if it has one.
+    /// The path of the version file beside the configuration file; `None` if there is none.
     pub version_file: Option<PathBuf>,
     /// The version in the request; `None` if the request has none.
     pub version: Option<&'a [u8]>,
@@ -38,7 +38,8 @@ pub struct Config<'a> {
     pub pointer: u8,
 }
 
-/// The result of a version file.
+/// The result of a version file: the version that it states, and whether it accepts the requested
+/// version.
 struct Version {
     text: MaybeText,
     fits: Truth,

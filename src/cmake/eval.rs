@@ -23,7 +23,7 @@ pub(super) enum Flow {
     Break,
     Continue,
     Return,
-    /// The evaluation ends, after a fatal error or because it gives up.
+    /// The evaluation ends: a fatal error occurred, or the evaluation gave up.
     Stop,
 }
 
@@ -82,8 +82,8 @@ pub(super) struct Eval<'h> {
     /// True once `include` or `find_package` used a module that is not evaluated. The module may
     /// define commands.
     pub(super) has_modules: bool,
-    /// True if the package may fail for some consumers. A file or package is missing under an
-    /// unknown condition, or the consumer may lack a module.
+    /// True if the package may fail for some consumers. This is so if a file or package is missing
+    /// under an unknown condition, or if the consumer may lack a module.
     pub(super) may_fail: bool,
     /// True if a branch under an unknown condition failed.
     pub(super) has_failed_branch: bool,

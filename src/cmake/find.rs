@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// Keywords of `find_package`. Each ends a list of components, directories or names.
+/// Keywords of `find_package`. Each ends the list of components, directories or names before it.
 const KEYS: [&str; 30] = [
     "EXACT",
     "QUIET",

@@ -66,7 +66,7 @@ pub enum PathEntry {
 pub trait CMakeHost {
     /// The kind of entry at a path, with links followed.
     fn look(&mut self, path: &Path) -> PathEntry;
-    /// A file to evaluate; `None` if it cannot be read.
+    /// The parsed content of a file; `None` if it cannot be read.
     fn file(&mut self, path: &Path) -> Option<Arc<Parsed>>;
     /// The names in a directory, sorted; `None` if they are not known.
     fn list(&mut self, path: &Path) -> Option<Vec<Vec<u8>>>;
@@ -88,7 +88,8 @@ pub trait CMakeHost {
     fn enclosing(&self, sought: &ScopeLookup) -> ScopeAnswer;
 }
 
-/// Options of a request that the configuration file can read.
+/// The options of a request that the configuration file gets as variables, such as
+/// `NAME_FIND_QUIETLY`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Manner {
     /// True if the request has the option QUIET.
@@ -125,7 +126,8 @@ pub struct PackageRequest {
 pub struct Package {
     /// The result of the search for the package.
     pub found: FindResult,
-    /// The text of a fatal error, if the configuration of the consumer ends or fails with one.
+    /// The text of a fatal error with which the configuration of the consumer fails; `None` if
+    /// there is none.
     pub fatal: Option<Vec<u8>>,
     /// Required packages for which a find module searches. They are assumed to be found.
     pub assumed: Vec<Vec<u8>>,
@@ -135,7 +137,7 @@ pub struct Package {
     /// Commands that the package calls, and that the requesting package must have defined. The flag
     /// is true if the package certainly calls the command.
     pub(crate) strange: Vec<(String, bool)>,
-    /// Variables that the package changes.
+    /// Variables that the package changes, with their new values; `None` for an unknown value.
     pub(crate) variables: Vec<(Text, MaybeText)>,
     /// Variables of the requesting packages that this package unsets.
     pub(crate) removed: Vec<Text>,
@@ -163,7 +165,7 @@ pub enum FindResult {
     OtherVersion {
         /// The path of a configuration file with another version.
         path: PathBuf,
-        /// The version in its version file; empty if it is unknown.
+        /// The version that its version file states; empty if the version is unknown.
         version: Vec<u8>,
     },
     /// Not known: a module, a cycle, or a file that could not be evaluated.

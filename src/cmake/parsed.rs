@@ -9,7 +9,8 @@ pub struct Parsed {
     text: Vec<u8>,
     /// The commands of the file, in order.
     pub(super) commands: Vec<ParsedCommand>,
-    /// The first defect in words; `None` if there is none. A file with a defect is not evaluated.
+    /// A description of the first defect; `None` if there is none. A file with a defect is not
+    /// evaluated.
     pub defect: Option<&'static str>,
 }
 
@@ -20,7 +21,8 @@ pub(super) struct ParsedCommand {
     pub(super) name: String,
     pub(super) arguments: Vec<Argument>,
     pub(super) line: u32,
-    /// For a command that begins a block or a branch, the index of the command that ends it.
+    /// For a command that begins a block or a branch, the index of the command that ends it. 0 for
+    /// other commands.
     pub(super) end: usize,
 }
 

@@ -23,14 +23,14 @@ pub struct CommandSite {
 /// A target that the package or a package that it requests defined.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DefinedTarget {
-    /// True if only some of the possible branches define it.
+    /// True if only some of the possible branches define the target.
     pub(super) maybe: bool,
     /// True for a program or a MODULE library. CMake does not allow linking to it, so no consumer
     /// fails if its file does not exist.
     pub(super) is_program: bool,
     /// True if the target may have properties that are unknown.
     pub(super) is_open: bool,
-    /// True if another package defined it. The evaluation of that package checks the target.
+    /// True if another package defined the target. The evaluation of that package checks it.
     pub(super) foreign: bool,
     /// Properties, each with its value and the command that set it last. The command is `None` if
     /// it ran only under an unknown condition.
@@ -140,7 +140,8 @@ impl EvalState {
         self.scope().remove(name);
     }
 
-    /// Sets a variable in the scope around the current one. `None` removes it.
+    /// Sets a variable in the scope around the current one; a `value` of `None` removes it. Does
+    /// nothing if there is no such scope.
     pub(super) fn set_outside(&mut self, name: &[u8], value: Option<MaybeText>) {
         let len = self.scopes.len();
         let Some(scope) = len.checked_sub(2).and_then(|at| self.scopes.get_mut(at)) else { return };

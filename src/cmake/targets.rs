@@ -1,5 +1,5 @@
-//! Targets and their properties. After the evaluation of a package, the files and targets that the
-//! properties name are checked.
+//! Evaluates the commands that define targets and change their properties. After the evaluation of
+//! a package, checks the files and targets that the properties name.
 
 use super::budget::ITEM;
 use super::commands::joined_words;
@@ -34,8 +34,8 @@ pub(super) enum PropertyChange {
 }
 
 impl Eval<'_> {
-    /// `add_library(name [kind] IMPORTED [GLOBAL])`, `add_library(name ALIAS other)` and
-    /// `add_executable(name …)`
+    /// Evaluates `add_library(name [kind] IMPORTED [GLOBAL])`, `add_library(name ALIAS other)` and
+    /// `add_executable(name …)`.
     pub(super) fn add_target(&mut self, words: &[ArgumentWord], is_program: bool) {
         let Some(name) = words.first().and_then(ArgumentWord::text) else { return };
         let maybe = !self.certain();
@@ -91,7 +91,7 @@ impl Eval<'_> {
         target.properties.insert(name.into(), (value, site));
     }
 
-    /// `set_target_properties(target… PROPERTIES name value…)`
+    /// Evaluates `set_target_properties(target… PROPERTIES name value…)`.
     pub(super) fn set_target_properties(&mut self, words: &[ArgumentWord]) {
         let Some(at) = words.iter().position(|word| word.is("PROPERTIES")) else { return };
         let targets: Vec<Vec<u8>> =
@@ -112,7 +112,7 @@ impl Eval<'_> {
         }
     }
 
-    /// `set_property(TARGET target… [APPEND | APPEND_STRING] PROPERTY name value…)`
+    /// Evaluates `set_property(TARGET target… [APPEND | APPEND_STRING] PROPERTY name value…)`.
     pub(super) fn set_property(&mut self, words: &[ArgumentWord]) {
         if !words.first().is_some_and(|word| word.is("TARGET")) {
             return;
@@ -138,8 +138,8 @@ impl Eval<'_> {
         }
     }
 
-    /// `get_target_property(name target property)` and `get_property(name TARGET target PROPERTY
-    /// property)`. The result of any other query is unknown.
+    /// Evaluates `get_target_property(name target property)` and `get_property(name TARGET target
+    /// PROPERTY property)`. The result of any other query is unknown.
     pub(super) fn get_property(&mut self, command: &str, words: &[ArgumentWord]) {
         let text = |at: usize| words.get(at).and_then(ArgumentWord::text).map(<[u8]>::to_vec);
         let Some(name) = text(0) else { return };
@@ -177,7 +177,8 @@ impl Eval<'_> {
         }
     }
 
-    /// The value of a property of a target; `None` if the property is certainly not set.
+    /// The value of a property of a target; `Some(None)` if it is unknown. `None` if the property
+    /// is certainly not set.
     fn property_of(&self, target: &[u8], property: &[u8]) -> Option<MaybeText> {
         let known_target = self.state.targets.get(target).filter(|t| !t.maybe && !t.foreign);
         let Some(known_target) = known_target else { return Some(None) };

@@ -11,7 +11,8 @@ pub(crate) type MaybeText = Option<Arc<[u8]>>;
 pub(super) struct ArgumentWord {
     /// The text of the argument, if known. An unknown unquoted argument may be any number of words.
     pub(super) value: MaybeText,
-    /// True if it was quoted. `if` does not interpret a quoted argument as the name of a variable.
+    /// True if the argument was quoted. `if` does not interpret a quoted argument as the name of a
+    /// variable.
     pub(super) quoted: bool,
 }
 

@@ -1,5 +1,6 @@
-//! All archives that a question can name, with one table of the names that their members define or
-//! refer to. The set only stores them: `order` and `order_independent` choose members.
+//! All archives that a [`super::CoverageQuestion`] can name, with one table of the names that their
+//! members define or refer to. The set only stores them: `order` and `order_independent` choose
+//! members.
 
 use crate::format::archive::{Member, MemberSymbol, Members, NAMELESS, SymbolKind};
 use crate::id::{ArchiveId, FastMap, FileId, Id as _, IdVec, MemberId, NameId};
@@ -29,7 +30,7 @@ pub struct ArchiveEntry {
     first: u32,
 }
 
-/// A definition of a name.
+/// A definition of a name in a member of an archive.
 #[derive(Clone, Copy, Debug)]
 pub struct MemberDefinition {
     /// The member that has the definition.
@@ -43,7 +44,8 @@ pub struct MemberDefinition {
     next: u32,
 }
 
-/// Archives in their order, with all names that their members define or refer to.
+/// Archives in the order of [`ArchiveSet::new`], with all names that their members define or refer
+/// to.
 #[derive(Default)]
 pub struct ArchiveSet {
     entries: IdVec<ArchiveId, ArchiveEntry>,
@@ -54,14 +56,15 @@ pub struct ArchiveSet {
     parts: Vec<DefinitionShard>,
     /// Members with a definition, sorted by their [`ArchiveSet::definitions_key`].
     alike: OnceLock<Vec<(u64, MemberId)>>,
-    /// The names of members without a strong definition. The key is the hash of a name, the value
-    /// is the number of its definitions in all archives.
+    /// The names that members without a strong definition define. The key is the hash of a name,
+    /// the value is the number of its definitions in all archives.
     weak: OnceLock<FastMap<u64, usize>>,
 }
 
-/// Definitions of every [`PARTS`]-th name.
+/// The definitions of all names whose ids leave the same remainder when divided by [`PARTS`].
 struct DefinitionShard {
-    /// For each name, the index of its last definition, whose `next` leads to the one before.
+    /// For each name, the index of its last definition. The `next` of a definition is the index of
+    /// the one before it, or [`NONE`].
     heads: Vec<u32>,
     definitions: Vec<MemberDefinition>,
 }
@@ -297,7 +300,7 @@ impl ArchiveSet {
         Some(key ^ least_turned.rotate_left(24) ^ most_turned.rotate_left(40))
     }
 
-    /// Members that may define the same names as this one, including itself, in the order of their
+    /// Members that may define the same names as `member`, including itself, in the order of their
     /// ids: their [`Self::definitions_key`] is equal. Empty for a member that defines nothing.
     pub fn alike(&self, member: MemberId) -> impl Iterator<Item = MemberId> {
         let all = self.alike.get_or_init(|| {

@@ -16,8 +16,8 @@ type OddGroups<'f> = Vec<(&'f [u8], Vec<&'f [u8]>)>;
 /// The objects that define a name in a group, each with the signature of the group.
 type DefiningGroups<'f> = Vec<(ReferredBy, &'f [u8])>;
 
-/// Names to which another object refers strongly, and whose definitions may all be in groups. Each
-/// has the objects that define it.
+/// Names to which an object of the link refers strongly, and whose definitions may all be in COMDAT
+/// groups. Each name has the objects that define it.
 pub struct GroupDefined<'q>(Vec<(&'q [u8], Vec<ReferredBy>)>);
 
 impl<'q> GroupDefined<'q> {
@@ -50,7 +50,8 @@ impl<'q> GroupDefined<'q> {
         let mut referred: Vec<NameId> = referred.into_iter().collect();
         referred.sort_unstable();
         let found = referred.into_iter().filter_map(|id| {
-            // GNU ld looks for another definition in the archives that follow.
+            // If a definition is discarded, GNU ld looks for another one in the archives that
+            // follow.
             let is_last = link.linker != Linker::Gnu
                 || library.definitions(id).all(|one| is_needed[one.member.index()]);
             let members = library.definitions(id).filter(|one| is_needed[one.member.index()]);
@@ -96,8 +97,9 @@ impl<'q> GroupDefined<'q> {
         odd
     }
 
-    /// The groups in `odd` that define the names: for each name, the definers with the signatures.
-    /// Names with a definition outside of such a group are left out.
+    /// For each name, the objects that define it, each with the signature of the group in `odd`
+    /// that has the definition. Names with a definition outside of the groups in `odd` are left
+    /// out.
     fn groups<'f>(
         &self,
         odd: &FastMap<ReferredBy, OddGroups<'f>>,
@@ -112,8 +114,9 @@ impl<'q> GroupDefined<'q> {
         found.collect()
     }
 
-    /// Needed members without facts that may have a copy of one of the groups: they define its
-    /// signature or one of its names.
+    /// Needed members without facts that may have a copy of one of the groups. They define the
+    /// signature of a group or one of its names. If copies of a group may share no name, all needed
+    /// members without facts are returned.
     pub fn rivals(
         &self,
         question: &CoverageQuestion<'_>,
@@ -129,7 +132,8 @@ impl<'q> GroupDefined<'q> {
             let of_group = odd.get(&by).into_iter().flatten();
             let of_group = of_group.filter(|(other, _)| *other == signature);
             let names: Vec<&[u8]> = of_group.flat_map(|(_, names)| names).copied().collect();
-            // As in `LinkFacts::group_names`: copies of such a group may share no name.
+            // As in `LinkFacts::group_names`: copies may share no name if the signature is not
+            // mangled and is not a name that the group defines.
             may_differ |= !signature.starts_with(b"_Z") && !names.contains(&signature);
             let names = names.into_iter().chain([signature]);
             hashes.extend(names.map(|name| question.library.hash(name)));

@@ -44,7 +44,7 @@ struct Marker<'a> {
     defined: FastMap<&'a [u8], DefiningSection>,
     live: FastSet<SectionNode>,
     todo: Vec<SectionNode>,
-    /// The sections of the functions of each unwind table.
+    /// Each unwind table, with the sections of its functions.
     unwound: Vec<(SectionNode, Vec<usize>)>,
 }
 
@@ -186,7 +186,7 @@ impl<'a> Marker<'a> {
         }
     }
 
-    /// The names whose definitions the linked files of the link keep. A shared object keeps each
+    /// The names whose definitions are kept because of a linked root. A shared object keeps each
     /// exported definition of a name to which it refers or that it defines itself. The definition
     /// in the output replaces the shared object's own definition: `exportDynamic` in
     /// `lld/ELF/Symbols.cpp`, `ref_dynamic` in `bfd/elflink.c`
@@ -199,8 +199,8 @@ impl<'a> Marker<'a> {
             let undefined = root.symbols.iter().filter(|(_, kind)| *kind != SymbolKind::Strong);
             let undefined = undefined.map(|(name, _)| &**name);
             let is_exported = |name: &&[u8]| self.defined.get(name).map(|of| of.is_exported);
-            // A linked root that is not an input stands for its objects, which bind to hidden
-            // definitions too.
+            // A linked root that is not an input is treated like the objects that it was linked
+            // from. These bind to hidden definitions too.
             out.extend(undefined.filter(|name| !root.input || is_exported(name) != Some(false)));
             let exports = root.input.then(|| question.exports(at, &[])).into_iter().flatten();
             out.extend(exports.map(|of| of.name).filter(|name| is_exported(name) == Some(true)));
@@ -375,8 +375,8 @@ impl<'a> Marker<'a> {
     }
 }
 
-/// True for a debug section that GNU ld keeps by itself. Such a section has no SHF_LINK_ORDER
-/// parent, and is in no group or in a group of debug sections only.
+/// True for a debug section that GNU ld keeps or drops independently of a parent or group. It has
+/// no SHF_LINK_ORDER parent, and is in no group or in a group of debug sections only.
 fn is_free_debug_section(facts: &LinkFacts, section: usize) -> bool {
     let Some(section) = facts.sections.get(section) else { return false };
     let of_unit = || facts.sections.iter().filter(|other| other.unit == section.unit);

@@ -41,7 +41,7 @@ pub fn lacking(
 struct Targets<'l> {
     library: &'l ArchiveSet,
     classes: FastMap<Target, u32>,
-    /// By name: a bit for each class of targets.
+    /// For each name, by its id: the bits of the targets for which a member defines it.
     defined: Vec<u32>,
 }
 

@@ -67,8 +67,8 @@ pub struct DefsymOption {
     pub name: Box<[u8]>,
     /// The symbols in the expression that need a definition.
     pub refers: Vec<Box<[u8]>>,
-    /// Symbols in the expression that DEFINED tests: only lld extracts the members that define
-    /// them, and they may stay undefined.
+    /// Symbols in the expression that DEFINED tests. They may stay undefined. Only lld extracts the
+    /// members that define them.
     pub guarded: Vec<Box<[u8]>>,
     /// True for PROVIDE: the name is defined only if the link refers to it and no file defines it.
     pub provided: bool,
@@ -92,9 +92,9 @@ pub struct Link {
     pub linker: Linker,
     /// The inputs, in order.
     pub inputs: Vec<LinkInput>,
-    /// The roots that are read with `--as-needed`. GNU ld forgets such a shared object if it
-    /// defines no undefined name at its position. mold forgets it if no file of the link refers to
-    /// it.
+    /// The roots that are read with `--as-needed`. GNU ld forgets a shared object that defines no
+    /// name undefined at its position. mold forgets a shared object to which no file of the link
+    /// refers.
     pub as_needed: FastSet<usize>,
     /// `--entry`: the name that replaces [`ENTRY`].
     pub entry: Option<Box<[u8]>>,

@@ -50,7 +50,7 @@ pub const TLS_MODULE_BASE: &[u8] = b"_TLS_MODULE_BASE_";
 pub(super) const DYNAMIC: &[u8] = b"_DYNAMIC";
 
 /// Names that all linkers define for all machines and outputs (`ld/scripttempl/elf.sc`,
-/// `lld/ELF/Writer.cpp`).
+/// `lld/ELF/Writer.cpp`). [`DYNAMIC`] has an exception in static programs.
 const EVERYWHERE: &[&[u8]] = &[
     DYNAMIC,
     b"__bss_start",

@@ -107,8 +107,8 @@ pub struct ReferringFile {
     pub symbols: Vec<(Box<[u8]>, SymbolKind)>,
     /// The definitions of an object that have a default version, as `NAME@VERSION`.
     pub default_versions: Vec<(Box<[u8]>, SymbolKind)>,
-    /// Names to which it refers with hidden, internal or protected visibility, sorted: no shared
-    /// object satisfies them.
+    /// Names to which the file refers with hidden, internal or protected visibility, sorted. No
+    /// shared object satisfies these references.
     pub hidden: Vec<Box<[u8]>>,
     /// Names with hidden or internal visibility, sorted: the output does not export them.
     pub unexported: Vec<Box<[u8]>>,
@@ -250,7 +250,7 @@ pub enum ReferredBy {
     EntryPoint,
     /// A root refers to the symbol. The value is an index in [`CoverageQuestion::roots`].
     Root(usize),
-    /// A member that is needed itself refers to the symbol.
+    /// A member that the link needs refers to the symbol.
     Member(MemberId),
 }
 
@@ -285,11 +285,12 @@ pub struct UndefinedName {
     pub symbol: Box<[u8]>,
     /// All referrers of the symbol: options, then roots, then members in their order.
     pub by: Vec<ReferredBy>,
-    /// Number of members in `by` whose relocations were not read. The linker may not report them.
+    /// Number of members in `by` whose relocations were not read. The linker may not report the
+    /// references of these members.
     pub unread: usize,
 }
 
-/// A symbol that several archives define, of which the answer chose one.
+/// A symbol that several archives define, with the archive that the answer chose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tie {
     /// The symbol that several archives define.

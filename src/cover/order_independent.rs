@@ -65,7 +65,8 @@ struct Run<'q> {
     asked: Vec<bool>,
     /// By name: true if an object restricts its visibility, so that no shared object satisfies it.
     hidden: Vec<bool>,
-    /// The symbol at which a program starts ([`ENTRY`]). Candidate archives do not provide it.
+    /// The symbol at which a program starts ([`ENTRY`]). Candidate archives do not provide it,
+    /// unless the question requests it.
     start: Option<NameId>,
     /// Names that relocatable roots define.
     own: FastSet<&'q [u8]>,
@@ -172,7 +173,8 @@ impl<'q> Run<'q> {
         roots.any(|root| root.hidden.binary_search_by(|known| (**known).cmp(name)).is_ok())
     }
 
-    /// Puts the best definitions of a name into `best`.
+    /// Puts the definitions of a name with the highest precedence ([`Tier`]) into `best`. Members
+    /// that do not link with the target are ignored.
     fn find_best(&mut self, name: NameId) {
         let library = self.question.library;
         let mut best: Option<Tier> = None;
@@ -273,8 +275,8 @@ impl<'q> Run<'q> {
         self.take(chosen.member, name, by);
     }
 
-    /// The archive to which a provider should be near: the archive of the referrer, or else the
-    /// first archive that is linked in any case.
+    /// The path to which a provider should be near: the archive of the referrer, or else the first
+    /// archive that is linked in any case. `None` if neither exists.
     fn near(&self, by: ReferredBy) -> Option<&'q Path> {
         let library = self.question.library;
         let of_member = by.member().map(|member| library.archive_of(member));
@@ -288,7 +290,8 @@ impl<'q> Run<'q> {
         self.enter(member);
     }
 
-    /// True if all definitions of a member are among the best definitions of their names.
+    /// True if all definitions of a member are known to be among the best definitions of their
+    /// names, without a search for other definitions.
     fn is_best(&self, member: MemberId) -> bool {
         let library = self.question.library;
         let target = library.member(member).target;

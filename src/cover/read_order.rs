@@ -80,7 +80,8 @@ impl<'q> ReadOrder<'q> {
             };
             let own = self.archives.get(&self.question.library.archive_of(*member));
             let place = self.place(own.map_or(&[], Vec::as_slice), referred);
-            // lld and GNU ld extract members in this order, so that the index never decreases.
+            // lld and GNU ld extract members in the order of `coverage.order`, so that the index
+            // never decreases.
             last = if self.link.linker == Linker::Mold { place } else { last.max(place) };
             known.insert(*member, last);
             out.push(last);

@@ -34,8 +34,8 @@ pub fn referring(question: &CoverageQuestion<'_>, coverage: &Coverage) -> Vec<Me
     out
 }
 
-/// The names whose references may lead to a name in `undefined`. They include names that `--wrap`
-/// redirects.
+/// The names by which an object may refer to a name in `undefined`: that name itself, and names
+/// that `--wrap` redirects to it.
 pub fn referring_names<'n>(
     question: &'n CoverageQuestion<'_>,
     undefined: &'n FastSet<Box<[u8]>>,
@@ -89,7 +89,8 @@ pub fn rivals(
         let groups = groups.unwrap_or_default();
         (groups.names.into_iter().map(|name| library.hash(name)).collect(), groups.may_differ)
     });
-    // Before this place, every object may have a copy of a group.
+    // The last place with a group whose copies may share no name: every object before it may have a
+    // copy.
     let end = groups.iter().rposition(|(_, may_differ)| *may_differ).unwrap_or(0);
     let last: FastMap<u64, usize> = (0..)
         .zip(groups)

@@ -3,9 +3,9 @@
 //! Compilers write a common entry (CIE) with its personality routine first, then the FDEs that use
 //! it. An FDE with an exception table (LSDA) uses the routine of the preceding CIE.
 //!
-//! The offset of a relocation tells the two kinds of addresses apart. It is aligned for the address
-//! of a function in an FDE. It is not aligned for the address of a personality routine in the CIEs
-//! that compilers write (`zPLR`, `zPR`).
+//! The alignment of a relocation's offset shows what the relocation refers to. The offset is
+//! aligned for the address of a function in an FDE. It is not aligned for the address of a
+//! personality routine in the CIEs that compilers write (`zPLR`, `zPR`).
 
 use super::Linker;
 use crate::format::archive::LinkFacts;

@@ -31,7 +31,7 @@ impl Bytes {
         }
     }
 
-    /// Writes zeros up to an offset.
+    /// Appends zeros until the buffer has `to` bytes.
     pub(super) fn fill(&mut self, to: u64) {
         while self.len() < to {
             self.0.push(0);

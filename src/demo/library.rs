@@ -75,7 +75,8 @@ pub(super) fn write(soname: &str, defined: &BTreeSet<&str>, undefined: &BTreeSet
     out.0
 }
 
-/// DT_GNU_HASH with a Bloom filter of one word, and one bucket that holds every definition.
+/// Writes the table of DT_GNU_HASH, with a Bloom filter of one word and one bucket for all
+/// definitions.
 fn hash_table(out: &mut Bytes, definitions: &[(u32, u32)], first: u32) {
     let bits = |hash: u32| 1u64 << (hash % 64) | 1 << ((hash >> 6) % 64);
     out.words(&[1, first, 1, 6]);

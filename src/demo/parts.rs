@@ -1,5 +1,5 @@
 //! The parts of the demonstration: archives, their objects, and the references between them. The
-//! names come from the real case, with one object in place of hundreds.
+//! names come from the real case. An archive here has one or two objects instead of hundreds.
 
 use super::{archive, object};
 
@@ -39,7 +39,7 @@ impl DemoArchive {
 const LLVM: &str = "llvm/lib";
 const ROCK: &str = "build/lib";
 
-/// The path of the list below the directory of the demonstration.
+/// The path of the list of archives to merge, below the directory of the demonstration.
 pub(super) const LIST: &str = "librockcompiler_deps.cmake";
 
 /// The library's own object, which is outside of the archives.

@@ -331,8 +331,9 @@ impl DiagnosisBuilder<'_> {
         self.explained.binary_search_by_key(&key, |(key, _)| *key).is_ok()
     }
 
-    /// The libraries that the system provides, each with the unversioned references that it is
-    /// assumed to define.
+    /// The libraries that the system provides, each with the number of unversioned references that
+    /// it is assumed to define. References that are undefined or explained under some entry point
+    /// are not counted.
     fn finish_provided(&self) -> Vec<Assumed> {
         let mut out: BTreeMap<&[u8], (usize, BTreeSet<FileId>)> = BTreeMap::new();
         for (key, library) in &self.provided {

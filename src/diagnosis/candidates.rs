@@ -12,7 +12,7 @@ use crate::text::last_part;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Limit on the libraries that are searched for one candidate: more than any process loads.
+/// Maximum number of libraries that are searched for one candidate: more than any process loads.
 const MOST_BROUGHT: usize = 4096;
 
 /// Candidates by the name of the missing library, without directories.
@@ -45,7 +45,7 @@ pub(super) enum CandidateAnswer {
 
 impl LibraryCandidates {
     /// Finds the candidates for the `missing` libraries, or returns the facts that must be read
-    /// first. `listed` are files in the prefixes with the name of a missing library.
+    /// first. `listed` are files in the prefixes that have the name of a missing library.
     pub fn find(
         corpus: &Corpus,
         missing: &[MissingNeed],
@@ -105,7 +105,7 @@ impl LibraryCandidates {
     }
 }
 
-/// Shared objects by the names with which a DT_NEEDED entry may request them.
+/// Dynamically linked objects, by the names with which a DT_NEEDED entry may request them.
 struct Libraries<'c> {
     corpus: &'c Corpus,
     by_name: FastMap<&'c [u8], Vec<FileId>>,
@@ -168,7 +168,7 @@ impl<'c> Libraries<'c> {
     }
 }
 
-/// The soname and the file names of a shared object; empty for other files.
+/// The soname and the file names of a dynamically linked object; empty for other files.
 fn names(facts: &FileFacts) -> impl Iterator<Item = &[u8]> {
     let object = facts.object().filter(|object| object.is_dynamic());
     let soname = object.and_then(|object| object.soname());

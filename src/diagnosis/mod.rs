@@ -1,7 +1,7 @@
 //! Turns the results of resolving and binding under all entry points into a list of missing
-//! libraries, undefined symbols and missing versions. A missing library explains the references
-//! that only it could define. Programs outside the audit are assumed to define the symbols that
-//! their plugins expect from them.
+//! libraries, undefined symbols and missing versions. A missing library explains references that it
+//! may define and that no loaded object defines. Programs outside the audit are assumed to define
+//! the symbols that their plugins expect from them.
 //!
 //! This module runs between `bind` and the rules, which only put the diagnosis into words. It opens
 //! no file: definitions come from [`crate::facts::providers`].
@@ -33,7 +33,8 @@ use std::collections::BTreeSet;
 pub struct Site {
     /// The first entry point with the defect.
     pub root: RootId,
-    /// A module in the closure of the entry point: the one with the defect, or its requester.
+    /// A module in the closure of the entry point: the defective one, or the one that requested the
+    /// defective or missing object.
     pub module: ModuleId,
 }
 
@@ -48,7 +49,7 @@ pub struct MissingLibrary {
     pub edge: Edge,
     /// All entry points with this defect; the first one belongs to `edge`.
     pub roots: Vec<RootId>,
-    /// References that only this library could define: referring file, symbol, version.
+    /// Undefined references that this library may define: referring file, symbol, version.
     pub explained: BTreeSet<(FileId, Vec<u8>, Option<Vec<u8>>)>,
 }
 
@@ -183,7 +184,7 @@ pub struct MissingNeed {
 /// Archives that define a symbol, and policy entries that list a symbol.
 #[derive(Clone, Copy)]
 pub struct Claims<'a> {
-    /// Definitions of undefined names in audited files and in `--lib-path` files.
+    /// The audited files and `--lib-path` files that define undefined names.
     pub providers: &'a Providers,
     /// The policy, for `[[provider]]` entries and `covers` patterns.
     pub policy: &'a Policy,
@@ -204,8 +205,8 @@ impl<'a> Claims<'a> {
         out.into_iter()
     }
 
-    /// True if a `[[provider]]` entry or a `covers` pattern lists `symbol`. The object in `file`
-    /// then lost the symbol when it was linked.
+    /// True if a `[[provider]]` entry or a `covers` pattern lists `symbol`. An archive then defines
+    /// the symbol, and the link of the object in `file` omitted this archive.
     fn policy_claims(self, source: DiagnosisInput<'_>, file: FileId, symbol: &[u8]) -> bool {
         self.policy.claims(symbol, || source.prefixes.locate(&source.view.file(file).path).path)
     }
@@ -245,7 +246,8 @@ pub struct Explanations<'a> {
 pub struct HostLibraries(FastMap<(FileId, StrId), usize>);
 
 impl HostLibraries {
-    /// Finds these libraries among the missing libraries of all entry points.
+    /// Finds the missing libraries, under all entry points, that a host program loads before its
+    /// plugins.
     pub fn find(source: DiagnosisInput<'_>) -> Self {
         let mut out = FastMap::default();
         if source.hosts.iter().all(|host| host.loads.is_empty()) {

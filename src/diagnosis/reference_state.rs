@@ -316,8 +316,8 @@ impl Explainer<'_, '_> {
     /// The library that explains an unversioned reference. First comes a missing library with a
     /// candidate that defines the symbol, then the first missing library whose symbols are unknown,
     /// then a provided library. The last two are ruled out if an archive defines the symbol, or if
-    /// the policy lists an archive for the symbol. The link then omitted this archive. The static
-    /// edition of the library itself is ignored.
+    /// the policy lists an archive for the symbol. In these cases, the link omitted the archive
+    /// that should define the symbol. The static edition of the library itself is ignored.
     fn explaining(&self, file: FileId, object: &Object, symbol: SymbolIndex) -> Option<Stub> {
         let stubs = self.stubs.get_or_init(|| stubs(self.closure));
         if stubs.is_empty() {

@@ -1,5 +1,5 @@
-//! Makes the findings of a comparison. A finding of the audit is new if only the new report has it.
-//! The rules of the group `compatibility` find incompatible changes.
+//! Makes the findings of a comparison: findings of the new audit that the old report lacks, and
+//! findings of the group `compatibility` about incompatible changes.
 
 use super::Difference;
 use super::fresh::{Audited, audited, consequences_apart, same_files};
@@ -149,7 +149,8 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    /// Makes findings about a new file. If a finding is made or waived, the file has changed.
+    /// Makes findings about a new file. If `find` makes a finding or a waiver accepts one, the file
+    /// counts as changed.
     fn about(&mut self, new: &'a File, find: impl FnOnce(&mut Self)) {
         let before = (self.findings.len(), self.waived);
         find(self);
@@ -203,8 +204,9 @@ impl<'a> Comparison<'a, '_> {
         changes
     }
 
-    /// Adds a finding for each library that an old library loads and its new version does not. A
-    /// library is skipped unless a file of `against` reaches its symbols through the old library.
+    /// Adds a finding if the new version of a library no longer loads a dependency that the old
+    /// version loads. A dependency is reported only if a file of `against` uses symbols of the
+    /// dependency and loads it only through the library.
     fn dropped(&mut self, pairs: &FilePairs<'a>) {
         let mut dropped: Vec<[&'a File; 3]> = Vec::new();
         for &(old, new) in pairs.both.iter().filter(|(old, _)| is_library(old)) {
@@ -433,8 +435,9 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    /// Adds findings for entries of search paths that are lost or in another order. If the file
-    /// does not have more missing libraries than before, the findings are at most warnings.
+    /// Adds findings for entries of search paths that are lost or in another order. Findings about
+    /// the order are at most warnings. So are the others, unless the file has more missing
+    /// libraries than before.
     fn paths(&mut self, old: &File, new: &File, is_worse: bool) {
         if let Some(Swapped { first, then, library }) = search_paths::swapped(old, new) {
             let (first, then, library) = (show(&first), show(&then), show(&library));

@@ -53,7 +53,8 @@ pub struct Difference {
     /// Number of new files that do not differ from their old version. A file differs if a finding
     /// about the file or one of its names is new, fixed or waived.
     pub same_files: usize,
-    /// False if a report has no exports. Then files without a change may have other symbols.
+    /// False if a report has no exports. Files that count as unchanged may then have changed
+    /// symbols.
     pub compares_symbols: bool,
     /// True if a new finding says that a file, file name, exported symbol, symbol version or GPU
     /// target is gone.

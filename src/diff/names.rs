@@ -100,9 +100,9 @@ pub(super) fn lost<'a>(
     out
 }
 
-/// Finds lost links to directories that still exist. Every path of a file that goes through such a
-/// link is lost too. A link is not lost if the new report has a link whose path differs only in
-/// version numbers.
+/// Finds lost links to directories that still exist. Every path that goes through a lost link is
+/// lost too. A link is not lost if the new report has a link whose path differs only in version
+/// numbers.
 pub(super) fn lost_links<'s, 'a>(
     (old, new): (&'s Side<'a>, &Side<'a>),
     [before, now]: [&Paths<'_, 'a>; 2],
@@ -128,9 +128,9 @@ pub(super) fn lost_links<'s, 'a>(
 
 /// The paths in one report, relative to the prefix and without store hashes.
 pub(super) struct Paths<'s, 'a> {
-    /// By path: the files, also by the paths of links to them.
+    /// The files, by their paths and by the paths of links to them.
     files: FastMap<Vec<u8>, &'a File>,
-    /// By path of the link: the target of each link to a directory.
+    /// The target of each link to a directory, by the path of the link.
     links: FastMap<&'s [u8], &'s [u8]>,
 }
 

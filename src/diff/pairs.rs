@@ -107,7 +107,7 @@ fn dir(file: &File) -> Vec<u8> {
     path[..end].to_vec()
 }
 
-/// Pairs an old and a new file with the same key. No other unpaired file may have that key.
+/// Pairs an old file with a new file if they have the same key and no other unpaired file has it.
 fn take<'a>(
     left: &mut Vec<&'a File>,
     right: &mut Vec<&'a File>,

@@ -21,9 +21,10 @@ pub(super) fn lost(old: &File, new: &File) -> BTreeSet<Vec<u8>> {
 
 /// Two entries of the new search path in another order than before.
 pub(super) struct Swapped {
-    /// The entry that is searched first now.
+    /// The entry in which the loader finds `library` now.
     pub(super) first: Vec<u8>,
-    /// The entry that the loader searched before `first` in the old file.
+    /// The entry in which the loader found `library` before. The old file has it before `first`,
+    /// the new file after.
     pub(super) then: Vec<u8>,
     /// A needed library that is found at another path now.
     pub(super) library: Vec<u8>,
@@ -77,7 +78,7 @@ fn expanded(file: &File, entry: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The components of a path, without `.` and `..`.
+/// The components of a path, without `.`. A `..` removes the component before it.
 fn normal(path: &[u8]) -> Vec<Vec<u8>> {
     let mut out: Vec<Vec<u8>> = Vec::new();
     for part in path.split(|byte| *byte == b'/') {
@@ -94,7 +95,7 @@ fn entries(file: &File) -> Vec<Vec<u8>> {
     raw_entries(file).map(|entry| without_hashes(entry).into_owned()).collect()
 }
 
-/// The entries as written.
+/// The entries of the search path, as written in the file.
 fn raw_entries(file: &File) -> impl Iterator<Item = &[u8]> {
     // Loaders ignore RPATH beside RUNPATH.
     let list = file.runpath.as_ref().or(file.rpath.as_ref());

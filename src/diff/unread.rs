@@ -1,5 +1,5 @@
-//! Paths that one side could not read, or only in part. The other side's file at such a path is
-//! neither gone nor added, and its findings are neither new nor fixed.
+//! Paths that one side could not read, or only in part. If the other side has a file at one of
+//! these paths, the file is neither gone nor added. Its findings are neither new nor fixed.
 
 use super::numbers::without_numbers;
 use crate::id::{FastMap, FastSet};
@@ -78,8 +78,8 @@ impl<'a> UnreadPaths<'a> {
     }
 }
 
-/// The first result of `at` for `path` and the directories above it. An absolute path is
-/// outside of the prefix.
+/// The first result of `at` for `path` and the directories above it. An absolute path is outside of
+/// the prefix, so `at` is not called for the prefix itself.
 fn around<T>(path: &[u8], at: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
     let ends = memchr::memrchr_iter(b'/', path).filter(|end| *end > 0);
     let whole = (!path.starts_with(b"/")).then_some(0);

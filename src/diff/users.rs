@@ -1,6 +1,6 @@
-//! The files that break when a symbol is gone or changes. Such a file refers to the symbol and
-//! loads its library, directly or not. No other library that the file loads defines the symbol. For
-//! a symbol of a program, the users are its plugins.
+//! The files that break when a symbol is gone or changes. A file breaks if it refers to the symbol,
+//! and loads its library but no other library of its own report that defines the symbol. For a
+//! symbol of a program, the users are its plugins.
 
 use super::sides::{Side, is_library, name, soname};
 use super::symbols::Change;
@@ -52,7 +52,7 @@ impl<'a> Users<'a> {
 
     /// The files of `against` that find the symbol in `library` with the old libraries, and do not
     /// find it with the new ones. With the new libraries, they load neither `library` nor another
-    /// library that defines the symbol.
+    /// library of their own report that defines the symbol.
     pub(super) fn without(&self, change: &Change, library: &[u8]) -> Vec<PathBuf> {
         let pairs = self.environments.iter().zip(&self.after);
         let all = pairs.flat_map(|(before, after)| {
@@ -111,7 +111,9 @@ struct Environment<'a> {
     /// The files of the report, then the files of another report. A library of the other report is
     /// used only if the first report lacks it.
     files: Vec<&'a File>,
+    /// The references of files of the first report, by symbol.
     references: FastMap<Vec<u8>, Vec<SymbolReference>>,
+    /// The files of the first report that define each symbol, as indices in `files`.
     definers: FastMap<Vec<u8>, Vec<usize>>,
     /// The libraries that each file with references loads.
     loaded: FastMap<usize, LoadedLibraries<'a>>,
@@ -194,8 +196,8 @@ impl<'a> Environment<'a> {
         files.filter(|file| file.interpreter.is_none()).map(|file| &*file.path)
     }
 
-    /// True if the file of the reference loads `library`, or another library that defines the
-    /// symbol.
+    /// True if the file of the reference loads `library`, or another library of its own report that
+    /// defines the symbol.
     fn reaches(&self, change: &Change, reference: &SymbolReference, library: &[u8]) -> bool {
         let loads = self.loaded.get(&reference.file);
         loads.is_some_and(|loaded| loaded.names.contains(library))
@@ -221,8 +223,9 @@ impl<'a> Environment<'a> {
         self.definers.get(&change.name).is_some_and(|all| all.contains(&file))
     }
 
-    /// True if the file of the reference loads another library that defines the symbol. A reference
-    /// with a version names its library, so no other library can define the symbol for it.
+    /// True if the file of the reference loads another library of its own report that defines the
+    /// symbol. A reference with a version names its library, so no other library can define the
+    /// symbol for it.
     fn is_defined_beside(
         &self,
         change: &Change,

@@ -13,8 +13,8 @@ const HEAD: &str = "\
 # check that it is the right one.
 ";
 
-/// First directories of destinations that hold programs. Files there are installed with
-/// `install(PROGRAMS)`, which makes them executable.
+/// If a destination begins with one of these directories, its files are programs. They are
+/// installed with `install(PROGRAMS)`, which makes them executable.
 const OF_PROGRAMS: [&str; 3] = ["bin", "sbin", "libexec"];
 
 /// A file and the name under which it is installed.

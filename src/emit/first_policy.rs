@@ -22,7 +22,8 @@ const MOST_FILES: usize = 4;
 const MOST_NAMES: usize = 50;
 
 /// Makes the text of the first policy, which extends the policies `extends`. `day` is the date in
-/// its first comment and in the reasons. Findings with a name that TOML cannot hold get no entry.
+/// its first comment and in the reasons. The findings of a rule and cause get no entry if TOML
+/// cannot hold one of their names.
 pub fn first_policy(report: &Report, extends: &[String], day: &str) -> Emitted {
     let mut out = Emitted::default();
     let mut text = format!(

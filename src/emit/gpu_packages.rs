@@ -83,7 +83,8 @@ pub(super) fn packages<'a>(emission: &Emission<'a>) -> Vec<Package<'a>> {
     out.into_values().collect()
 }
 
-/// For each package, a comment with its prefix and a line with its targets.
+/// Writes two lines for each package: a comment with its prefix, and the result of `line` for its
+/// targets.
 pub(super) fn lines(emission: &Emission<'_>, line: impl Fn(&[&str]) -> String) -> Emitted {
     let mut out = Emitted::default();
     for package in packages(emission) {

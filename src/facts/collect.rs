@@ -446,7 +446,8 @@ impl<'t> Collector<'t> {
         self.tree.real_path(path)
     }
 
-    /// True if `path` is a link. Also true if `readlink` fails and the kernel resolves the path.
+    /// True if `path` is a link, or may be one: `readlink` fails, for example with EACCES, and the
+    /// kernel still resolves the path.
     fn may_be_link(&self, path: &Path) -> bool {
         match self.tree.read_link(path) {
             Ok(_) => true,

@@ -48,7 +48,7 @@ pub struct Corpus {
     pub(super) relocations: FastMap<FileId, Relocations>,
     pub(super) members: FastMap<FileId, Arc<Members>>,
     pub(super) symbol_names: Arc<SymbolNames>,
-    /// Number of long lists that have an id.
+    /// Number of ids that [`Self::new_list`] has returned.
     lists: AtomicU64,
 }
 

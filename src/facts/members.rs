@@ -24,7 +24,7 @@ const BYTES_A_NAME: u64 = 2048;
 /// Estimated number of names for each stored name. Most runs store only names that members refer
 /// to.
 const NAMES_FOR_ONE_REFERRED_TO: usize = 8;
-/// Upper bound for the number of names for which room is reserved.
+/// Maximum number of names for which room is reserved.
 const MOST_EXPECTED: usize = 1 << 19;
 
 thread_local! {

@@ -26,6 +26,6 @@ pub trait FactStore {
     fn bytes(&self, path: &[u8]) -> Result<Result<&[u8], Errno>, Need>;
     /// The strings of a loader binary.
     fn interpreter(&self, file: FileId) -> Result<&Interpreter, Need>;
-    /// A new id for a long list of directories. A [`ProbeBatch`] names the list by this id.
+    /// A new id for a list of directories. A [`ProbeBatch`] names the list by this id.
     fn new_list(&self) -> u64;
 }

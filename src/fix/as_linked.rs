@@ -1,7 +1,7 @@
 //! Models the link of an object with the archives of its fixes, in the proposed order and by the
 //! rules of each linker. `merged::solve` selects members without a link order. If several archives
-//! define a name, a linker may therefore extract other members. `prove` calls [`refusals`]: a fix
-//! is not verified if a linker would extract a member that does not link.
+//! define a name, a linker may therefore extract members that were not selected. `prove` calls
+//! [`refusals`]: a fix is not verified if a linker would extract a member that does not link.
 
 use super::link_order::{self, References};
 use super::linkable;
@@ -72,10 +72,11 @@ pub(super) fn refusals(
     out
 }
 
-/// Returns the fixes that linkers reject because of an indirect library, which is loaded with the
-/// object, but which the object does not need directly. A member of such a fix refers to a name
-/// that only an indirect library defines. Each fix has its first member and the reason. Used for
-/// objects that are linked from a merged archive, because [`refusals`] does not model their link.
+/// Finds the fixes with a member that refers to a name that only indirect libraries define. An
+/// indirect library is loaded with the object, but the object does not need it directly. Linkers
+/// therefore reject the reference. Returns the first member of each fix, with the reason in words.
+/// Used for objects that are linked from a merged archive, because [`refusals`] does not model
+/// their link.
 pub(super) fn indirect(audit: &Audit, solution: &Solution) -> Vec<(MemberId, String)> {
     let Some(object) = audit.corpus.files[solution.file].object() else { return Vec::new() };
     let found = IndirectLibraries::new(audit, solution.file, object);
@@ -134,8 +135,8 @@ impl<'a> IndirectLibraries<'a> {
 /// The libraries from which the link of `file` may take definitions: those that the file needs
 /// directly. A shared object may refer to a name that neither it nor these libraries define, and
 /// that the audit does not report as undefined. Another loaded object, such as the program that
-/// opens it, then defines the name. The object was linked without `-z defs`, and members that a fix
-/// adds may use definitions of all loaded objects.
+/// opens it, then defines the name. In that case, the object was linked without `-z defs`. Members
+/// that a fix adds may then use the definitions of all loaded libraries.
 fn libraries<'a>(audit: &'a Audit, file: FileId, object: &Object) -> Libraries<'a> {
     let linked = audit.linked_libraries(file);
     if output_kind(object) != OutputKind::Shared {

@@ -1,6 +1,6 @@
 //! Selects the sets of a variable or target that an archive joins. A set has the values of one
-//! command. The archive joins an unconditional set, or the sets of a branch that fits the archives.
-//! `place` calls this module.
+//! command. The archive joins an unconditional set, or the sets of the branch whose archives fit
+//! best. `place` calls this module.
 
 use super::targets::Neighbours;
 use crate::audit::Audit;
@@ -57,8 +57,9 @@ pub(super) fn parts_of(
     let least = with(&neighbours.referrers).into_iter().max().unwrap_or(i64::MIN);
     let most = with(&neighbours.needed).into_iter().min().map_or(i64::MAX, |most| least.max(most));
     let fitting = lasting().filter(|(_, set)| (least..=most).contains(&set.rank));
-    // Archives among the entries of a set count before archives among its mentions. The items of a
-    // loop are only mentions, because the loop may add its values several times.
+    // Sets are compared by the archives among their entries, then by all archives that they name.
+    // The items of a loop are named without being entries, because the loop may add its values
+    // several times.
     let rank = |at: usize, set: &Set| {
         (list.spelled(at, word).is_some(), candidates(set).len(), set.known(), Reverse(at))
     };

@@ -1,7 +1,8 @@
-//! Suggests to install files that are missing although a text file of a package names them or a
-//! policy requires them. Also suggests to build components that were not built. The suggested
-//! source is a file of the same name in a prefix with missing files, or below `--lib-path`. These
-//! fixes are never verified, because a file of that name may be a different one.
+//! Suggests fixes for missing files and components. A missing file, which a text file of a package
+//! names or a policy requires, should be installed. A missing component should be built. The
+//! suggested source is a file of the same name in a prefix with missing files, or below
+//! `--lib-path`. These fixes are never verified, because a file of that name may be a different
+//! one.
 
 use crate::audit::named_below;
 use crate::finding::{Finding, Findings, Fix, FixKind, Proof};

@@ -92,7 +92,7 @@ pub struct ElfPatch {
     pub new_needs: Vec<Vec<u8>>,
     /// Names of libraries to remove from the needs, in byte order.
     pub dropped_needs: Vec<Vec<u8>>,
-    /// Names of needed libraries with their new names, in byte order.
+    /// Names of needed libraries, each with its new name, in byte order of the old names.
     pub renamed_needs: Vec<(Vec<u8>, Vec<u8>)>,
     /// True if the file has capabilities (`security.capability`).
     pub has_capabilities: bool,

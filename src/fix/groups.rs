@@ -38,7 +38,7 @@ pub(super) fn discardable<'f>(
         let mut own: Vec<&[u8]> = names.chain([signature]).filter(|name| is_inside(name)).collect();
         own.sort_unstable();
         own.dedup();
-        // The symbol table of a linked object does not tell which groups the object has.
+        // The symbol table of a linked object does not show which groups the object has.
         if !own.is_empty() {
             copies.push((None, own));
         }
@@ -74,8 +74,8 @@ pub(super) struct Entering<'f> {
 }
 
 /// The references to local symbols of groups that the link may discard. A reference from another
-/// group is left out if each other copy comes with that group too: a linker then discards both
-/// groups together. `is_inside` is as in [`discardable`].
+/// group is left out if every other object with a copy has that group too: a linker then discards
+/// both groups together. `is_inside` is as in [`discardable`].
 pub(super) fn entering<'f>(
     facts: &'f FastMap<MemberId, LinkFacts>,
     is_inside: &dyn Fn(&[u8]) -> bool,
@@ -161,7 +161,8 @@ fn retain_needed(
     });
 }
 
-/// True if a section outside of the group refers to the definition.
+/// True if a loaded section outside of the group, other than an unwind table, refers to the
+/// definition.
 fn refers(facts: &LinkFacts, found: &Discardable<'_>) -> bool {
     facts.relocations.iter().any(|relocation| {
         let global = relocation.global.and_then(|global| facts.globals.get(global));

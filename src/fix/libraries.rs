@@ -1,7 +1,7 @@
 //! Fixes that link a shared library which defines undefined symbols. The audit verifies a fix: it
 //! resolves and binds again with the library as an additional need. Names that the archives of
-//! verified fixes define count as defined. `merged::solve` decides which symbols archives define
-//! instead.
+//! verified fixes define are treated as defined. `merged::solve` finds the archives that define
+//! undefined symbols.
 
 use super::prove::Proofs;
 use crate::audit::{Audit, LoadError, LoadsAfterFix};
@@ -19,9 +19,9 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
-/// Attaches fixes to findings about undefined symbols, and returns the libraries to link. Symbols
-/// for which `solutions` add archives are skipped, unless `proofs` doubts the archives and the
-/// library is verified.
+/// Attaches fixes to findings about undefined symbols, and returns the libraries to link. If
+/// `solutions` has archives for a symbol, a library is chosen only if it is verified and `proofs`
+/// doubts the archives.
 pub(super) fn attach(
     audit: &mut Audit,
     plan: &Plan,
@@ -102,7 +102,7 @@ fn candidates(audit: &Audit, file: FileId, is_solved: &dyn Fn(&[u8]) -> bool) ->
     choose(audit, file, definers)
 }
 
-/// All errors with the libraries as additional needs, and the errors that are new.
+/// All load errors with the libraries as additional needs, and the errors that are new.
 struct Verified {
     after: BTreeSet<LoadError>,
     new: BTreeSet<LoadError>,

@@ -64,8 +64,8 @@ fn references(library: &ArchiveSet, members: &[MemberId]) -> References {
 /// `is_linked` is true if a linker gets the archives in the order of the set. The result is empty
 /// in two cases:
 /// - an archive comes after one that it needs, and the set is sorted or `is_linked` is false. In an
-///   unsorted set that is linked, this order is accepted, because an earlier archive needs the same
-///   members
+///   unsorted set that is linked, this order is accepted: the link succeeds today, so an earlier
+///   archive needs the same members
 /// - `is_linked` is false, and the set is sorted by name or has no archive that needs another
 ///   archive of the set
 pub(super) fn of_set(

@@ -32,7 +32,8 @@ use std::sync::Arc;
 pub(super) type Refusals = FastMap<(FileId, MemberId), String>;
 
 /// Finds the parts of `solutions` that cannot be linked. Duplicate definitions in members of the
-/// merged archive `fat` are ignored, because these members may already be in the library.
+/// merged archive `fat` are ignored, because these members may already be in the object of the
+/// solution.
 pub(super) fn refusals(
     audit: &Audit,
     tree: &dyn Tree,
@@ -43,7 +44,7 @@ pub(super) fn refusals(
     for solution in solutions {
         let Some(object) = audit.corpus.files[solution.file].object() else { continue };
         let mut members = solution.members();
-        // A member that is already in the library has been linked before.
+        // A member that is already in the object has been linked before.
         let is_of_fat = |member: MemberId| Some(audit.library.archive_of(member)) == fat;
         members.retain(|member| !(is_of_fat(*member) && is_inside(audit, object, *member)));
         let new = members.iter().copied().filter(|member| !is_of_fat(*member)).collect();
@@ -118,7 +119,7 @@ struct LinkableCheck<'a> {
 }
 
 impl<'a> LinkableCheck<'a> {
-    /// Reads the facts of `members`. The members in `new` are not in the library yet, so a second
+    /// Reads the facts of `members`. The members in `new` are not in the object yet, so a second
     /// definition of their symbols is a defect.
     fn new(
         audit: &'a Audit,
@@ -427,7 +428,7 @@ impl<'a> LinkableCheck<'a> {
         })
     }
 
-    /// New members with a strong definition of a name that another new member or the library also
+    /// New members with a strong definition of a name that another new member or the object also
     /// defines, each with the reason.
     fn twice(&self) -> Vec<(MemberId, String)> {
         let repeated = self.repeated();

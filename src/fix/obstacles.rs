@@ -1,5 +1,5 @@
-//! Files that patchelf cannot change, and changes with which it would damage the file. Such a
-//! change is not verified, even if the loader would accept its result.
+//! Files that patchelf cannot change, and changes by which patchelf would damage a file. A change
+//! with an obstacle is not verified, even if the loader would accept the result.
 
 use crate::audit::Audit;
 use crate::format::elf::patchable::{Patchable, patchable};

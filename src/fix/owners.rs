@@ -101,7 +101,7 @@ fn name(evidence: &mut Evidence, owner: &ArchiveOwner) {
     evidence.cmake = owner.cmake.clone().map(Box::new);
 }
 
-/// An archive that a package installs, as a candidate that was not read.
+/// The evidence for an installed archive: a candidate that was not read.
 fn installed(owner: &ArchiveOwner) -> Evidence {
     let how = if owner.exists { INSTALLED } else { REMOVED };
     let path = Arc::clone(&owner.path);

@@ -35,8 +35,8 @@ const MOST_LOOKS: usize = 500;
 /// Changes of the dynamic section of one file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Patch {
-    /// New entries at the end of its search path, keyed by the name of the library that the entry
-    /// finds.
+    /// New entries at the end of the search path, keyed by the name of the library that the loader
+    /// finds through the entry.
     pub(super) entries: BTreeMap<Vec<u8>, Vec<u8>>,
     /// Entries that are dropped from the search path.
     pub(super) dropped: BTreeSet<Vec<u8>>,
@@ -322,8 +322,8 @@ struct Constructors {
 }
 
 impl Constructors {
-    /// A file with constructors that now run before those of a file with dropped needs, and after
-    /// the changes possibly later. `None` if there is no such file.
+    /// A file whose constructors now run before those of a file with dropped needs, but may run
+    /// later after the changes. `None` if there is no such file.
     fn late(&mut self, audit: &Audit, tree: &dyn Tree, files: &Verified) -> Option<FileId> {
         let mut out = None;
         for_each_drop(audit, files, |closure, module, dropped| {
@@ -363,7 +363,7 @@ fn for_each_drop(
     }
 }
 
-/// The modules in `next`, and all that they need after the changes.
+/// The modules in `next`, and all that they need after the changes, directly or not.
 pub(super) fn below(
     audit: &Audit,
     closure: &Closure,

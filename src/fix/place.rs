@@ -33,7 +33,7 @@ pub(super) struct ListPosition {
     /// The indices in `sets` to which the name is added, because their links do not list it yet.
     pub(super) open: Vec<usize>,
     /// The message for a fix that adds nothing, because the links of all `sets` list the name
-    /// already.
+    /// already. `None` for any other fix.
     pub(super) listed: Option<String>,
     /// The reason why no set fits, as the end of a sentence. It is used only if `sets` is empty.
     pub(super) refusal: &'static str,
@@ -142,7 +142,7 @@ const REMOVED: &str = "cannot be placed: a later command of the list removes it"
 /// The reason for a doubt: the link may get the names of a set in another order.
 const REORDERED: &str = "a command may change the order of the names";
 
-/// The sets that an archive joins, and the archive's name in them.
+/// Finds the sets that an archive joins, and the archive's name in them.
 pub(super) fn place(
     audit: &Audit,
     (listed, fat): (Option<&Listed<'_>>, Option<ArchiveId>),
@@ -428,8 +428,8 @@ impl<'a> Choice<'a> {
         Some(format!("the list uses the names of {} with different prefixes", show(&set.name)))
     }
 
-    /// True if the links of `outputs` get the name already. One of their variables or targets lists
-    /// the name without a condition, or in all of several branches.
+    /// True if the links of `outputs` get the name already: one of their variables or targets lists
+    /// it without a condition or in all branches.
     fn is_placed(&self, outputs: &[Output<'a>], name: &[u8]) -> bool {
         let is_linked = |group: &[u8]| {
             let is = |output: &Output<'_>| output.own.is_empty() || output.own.contains(group);

@@ -61,7 +61,7 @@ pub struct MissingSymbol {
     pub library: Arc<Path>,
     /// The name of the undefined symbol.
     pub symbol: Vec<u8>,
-    /// The archive that defines it; `None` if no candidate does.
+    /// The archive that defines the symbol; `None` if no candidate does.
     pub provider: Option<Arc<Path>>,
     /// Members of the merged archive that refer to the symbol, with their origin, in words. At most
     /// three are listed, then the number of others.
@@ -301,8 +301,8 @@ impl Context<'_> {
         Fix::new(FixKind::LinkArchive, Some(path), proof.clone())
     }
 
-    /// The name of a known C library that defines all names that `part` leaves undefined. Compilers
-    /// link it, unless `-nostdlib` is given.
+    /// The soname of a C library of the corpus that defines all names that `part` leaves undefined.
+    /// `None` if no C library does. Compilers link it, unless `-nostdlib` is given.
     fn libc(&self, file: FileId, part: &SymbolClosure) -> Option<String> {
         let files = &self.audit.corpus.files;
         let target = files[file].object()?.header.target();
@@ -344,7 +344,7 @@ impl Context<'_> {
         Proof::Proven(self.verified(file, part))
     }
 
-    /// The words for a verified fix. Symbols with the same first member share them.
+    /// The message for a verified fix, which is cached for all symbols with the same first member.
     fn verified(&self, file: FileId, part: &SymbolClosure) -> Arc<str> {
         let count =
             |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
@@ -406,7 +406,7 @@ fn in_link_order(
 ) -> Vec<Vec<PathBuf>> {
     let library = &audit.library;
     let mut references = link_order::of_solutions(library, solutions);
-    // Members of the merged archive that are already in the library refer to the added archives.
+    // Members of the merged archive that the library already contains refer to the added archives.
     if let Some(fat) = fat {
         references.entry(fat).or_default().extend(add);
     }

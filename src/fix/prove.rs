@@ -40,7 +40,7 @@ pub struct Proofs {
 struct ProofResult {
     /// Libraries that could be linked again in the model.
     edited: FastSet<FileId>,
-    /// The errors after these libraries are linked again in the model.
+    /// All load errors after the libraries in `edited` are linked again.
     after: BTreeSet<LoadError>,
     /// The errors that occur only after the fixes.
     new: BTreeSet<LoadError>,

@@ -12,8 +12,8 @@ use crate::text::last_part;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Attaches fixes to findings about missing libraries that have none. Returns `verified` with the
-/// verified changes of these fixes added.
+/// Attaches fixes to findings about missing libraries. Findings that have a fix keep it. Returns
+/// `verified` with the verified changes of these fixes added.
 pub(super) fn attach(work: &mut Work<'_>, findings: &mut Findings, verified: Verified) -> Verified {
     let found = findings.iter().enumerate();
     let cures = found.filter_map(|(place, finding)| cure(work, place, finding)).collect();

@@ -1,4 +1,4 @@
-//! Adds entries to search paths, with which the loader finds missing libraries of the same prefix.
+//! Adds search-path entries through which the loader finds missing libraries of the same prefix.
 //! `patch` verifies the entries. `propose` calls this module.
 //!
 //! An entry is tried in up to three places, the smallest change first:
@@ -32,7 +32,7 @@ const MOST: usize = 4;
 
 /// Words for a verified entry.
 const SAID: &str = "resolved and bound again with the new search paths";
-/// The rules about needs without a file that the loader accepts.
+/// The rules that report needs for which the loader finds no file that it accepts.
 const RULES: [&str; 2] = ["missing-library", "wrong-architecture"];
 
 /// The ways to find a missing library of one file, the best first.

@@ -26,7 +26,8 @@ const MOST_VISITS: usize = 1000;
 const MOST_IN_FILE: usize = 200_000;
 /// Maximum number of steps for all comparisons of the order of variables in one run.
 const MOST_COMPARED: usize = 1_000_000;
-/// Maximum number of links of each kind that [`LinkNeeds::links`] compares.
+/// Maximum number of links of variables and targets, and of links of other commands, that
+/// [`LinkNeeds::links`] compares.
 const MOST_LINKS: usize = 100;
 /// Maximum number of commands whose variables are searched for links.
 const MOST_USES: usize = 1000;
@@ -103,8 +104,8 @@ impl Lines {
         self.places(name).iter().filter_map(|(line, _)| self.all.get(*line).map(Vec::as_slice))
     }
 
-    /// True if `a` precedes `b` in the first line that has both; `None` if no line has both. An
-    /// error if the search takes more than `left` steps.
+    /// True if the last `a` precedes the last `b` in the first line that has both names. `None` if
+    /// no line has both. An error if the search takes more than `left` steps.
     fn precedes(&self, a: &[u8], b: &[u8], left: &Steps) -> Result<Option<bool>, TooMany> {
         let (a, b) = (self.places(a), self.places(b));
         left.take(a.len() + b.len() + 1)?;
@@ -244,7 +245,7 @@ impl LinkNeeds {
         group: &[u8],
     ) -> Vec<BTreeSet<&'l [u8]>> {
         let lines = || self.lines(whole).with(group);
-        // A variable with `group` counts as a link only if no target has `group`.
+        // A variable that has `group` is treated as a link only if no target has `group`.
         let is_target = |line: &&[Vec<u8>]| line.first().is_some_and(|top| whole.is_target(top));
         let has_target = lines().any(|line| is_target(&line));
         let lines = lines().filter(|line| !has_target || is_target(line));
@@ -273,7 +274,8 @@ impl LinkNeeds {
         trace
     }
 
-    /// True if a regular expression matches `word`. `None` if that is unknown.
+    /// True if a regular expression matches `word`. `None` if a comparison with this expression
+    /// failed.
     fn is_match(&self, expression: &[u8], word: &[u8]) -> Option<bool> {
         let mut matched = self.matched.borrow_mut();
         let matches = matched.entry(expression.to_vec());
@@ -386,11 +388,12 @@ fn sequence<'l>(list: &'l DepsList, name: &'l [u8], in_file: &mut usize) -> Vec<
     out
 }
 
-/// The groups in `among` in which a linker that reads each archive once finds a new archive. Such a
-/// group does not come before a referrer of the archive, or after an archive that it needs. If
-/// there are none, the result has the groups with a referrer, or else all of `among`. `whole` is
-/// the list with all sets, which may refer to the groups in `among`. The flag is false if the
-/// comparison takes more than `MOST_COMPARED` steps; the result then has all of `among`.
+/// The groups in `among` in which a linker that reads each archive once finds a new archive. A
+/// group is left out if it comes before a referrer of the new archive, or after an archive that the
+/// new archive needs. If all are left out, the result has the groups with a referrer, or else all
+/// of `among`. `whole` is the list with all sets, which may refer to the groups in `among`. The
+/// flag is false if the comparison takes more than `MOST_COMPARED` steps; the result then has all
+/// of `among`.
 pub(super) fn in_link_order<'l>(
     (whole, list): (&DepsList, &'l DepsList),
     among: &BTreeSet<&'l [u8]>,

@@ -60,8 +60,8 @@ struct NamedLookups<'t> {
 impl NamedLookups<'_> {
     /// True if a file that is loaded together with `file` may look up a symbol of the unused
     /// library: it uses dlsym, and one of its strings is the name of a symbol that the library
-    /// exports. Names that this file defines or refers to are ignored. Also true if its strings
-    /// cannot be read.
+    /// exports. Names that the file with dlsym itself defines or refers to are ignored. Also true
+    /// if the strings of that file cannot be read.
     fn may_find(&mut self, audit: &Audit, finding: &Finding, file: FileId) -> bool {
         let Some((unused, library)) = unused_library(audit, finding) else { return false };
         let Some((closure, _)) = site(audit, file) else { return false };

@@ -21,12 +21,12 @@ const MOST_VALUE: usize = 65_535;
 /// previous one, which doubles the size at every step.
 const MOST_VALUES: usize = 8 << 20;
 
-/// One package file.
+/// The fields of one package file that the audit uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PkgConfig {
     /// The value of `Version`; empty if the file has none.
     pub version: Vec<u8>,
-    /// The variable `prefix`, if the file has one.
+    /// The value of the variable `prefix`; `None` if the file does not set it.
     pub prefix: Option<Vec<u8>>,
     /// `Requires` and `Requires.private`, in the order of the file.
     pub requires: Vec<Requirement>,
@@ -80,7 +80,7 @@ impl VersionComparison {
         (b">", Self::Greater),
     ];
 
-    /// The operator as it is written.
+    /// The operator as package files write it, such as `>=`.
     pub fn text(self) -> &'static [u8] {
         Self::ALL.iter().find(|(_, one)| *one == self).map_or(b"", |(text, _)| text)
     }
@@ -102,7 +102,7 @@ impl VersionComparison {
 /// One flag of the compiler or linker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flag {
-    /// Its kind and value.
+    /// The kind of the flag, with its value.
     pub kind: FlagKind,
     /// The line, from 1.
     pub line: u32,

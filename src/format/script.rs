@@ -160,8 +160,8 @@ impl<'t> Token<'t> {
     }
 }
 
-/// The inputs and commands of a script, in their order. `None` if the text is not a valid script,
-/// or has none of the supported commands.
+/// The inputs and commands of a script, in the order of the text. `None` if the text is not a valid
+/// script, or has none of the supported commands.
 pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
     parse(text).filter(|(_, known)| *known).map(|(found, _)| found)
 }

@@ -88,7 +88,7 @@ pub enum DeviceCoverage {
 }
 
 impl DeviceCoverage {
-    /// The name in reports.
+    /// The name of the coverage in reports, such as `exact`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -134,8 +134,9 @@ fn of_one(device: &TargetId, offer: &TargetCode, profile: Profile) -> DeviceCove
     }
 }
 
-/// The first code that a patched runtime would accept for `device` if its bundle were not
-/// compressed. `None` if other code covers the device, or if there is no such code.
+/// The first code in a compressed bundle for a processor whose code the patched runtime lets
+/// `device` run. The runtime does not look for it in compressed bundles. `None` if there is no such
+/// code, or if other code covers the device.
 pub fn blocked<'o>(
     device: &TargetId,
     offers: &'o [TargetCode],
@@ -148,10 +149,9 @@ pub fn blocked<'o>(
     offers.iter().find(is_blocked).filter(|_| is_none)
 }
 
-/// True if `offers` cover the target `needed`, which another file or an older version of the file
-/// covers. The same generic code, SPIR-V code, or code for any member covers a generic target,
-/// because the actual device is unknown. For the same reason, a `needed` that is SPIR-V is always
-/// covered.
+/// True if `offers` cover `needed`, a target for which other code exists. If `needed` is generic,
+/// the actual device is unknown: the same generic code, SPIR-V code, or code for any member is
+/// enough. For the same reason, SPIR-V as `needed` is always covered.
 pub fn serves(needed: &TargetId, offers: &[TargetCode], profile: Profile) -> bool {
     if needed.processor == SPIRV || coverage(needed, offers, profile) != DeviceCoverage::None {
         return true;

@@ -12,12 +12,12 @@ use std::sync::Arc;
 /// A library that loads its kernels from files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tensile {
-    /// The start of the soname.
+    /// The start of the library's soname.
     pub soname: &'static str,
-    /// Name of the data directory, next to the library. The data is in the subdirectory `library`
-    /// or `<version>/library`.
+    /// Name of the data directory, which is next to the library. The data is in the subdirectory
+    /// `library` or `<version>/library`.
     pub directory: &'static str,
-    /// The name in reports.
+    /// The name in reports, such as `rocBLAS`.
     pub name: &'static str,
 }
 
@@ -31,17 +31,19 @@ pub const TENSILE: &[Tensile] = &[
 /// The code objects in one directory, or the kpack files of one program or library.
 #[derive(Clone, Debug)]
 pub struct DataSet {
-    /// The path of the directory.
+    /// The path of the directory. For kpack files, their own path, in which `@GFXARCH@` may stand
+    /// for the GPU.
     pub dir: Arc<Path>,
-    /// The library that loads the code objects. `None` if it was not read.
+    /// The program or library that loads the code objects. `None` if no file of the run is known to
+    /// load them.
     pub library: Option<FileId>,
     /// True for Tensile data. The set then offers the targets that have an index. If the index
     /// `TensileLibrary.dat` exists, it serves all targets, and the targets come from the code
     /// objects.
     pub is_tensile: bool,
-    /// The targets for which the directory has code.
+    /// The targets for which the data set has code, sorted.
     pub offers: Vec<TargetCode>,
-    /// Defects of the directory, such as a missing file.
+    /// Defects of the directory, such as a missing file. Always empty for kpack files.
     pub faults: Vec<DataDefect>,
 }
 
@@ -143,8 +145,8 @@ impl IndexKind {
     }
 }
 
-/// True if the file `name` shows that the data set has a target. It is the lazy index, or the only
-/// Tensile library, of that target.
+/// True if the file `name` shows that the data set has a target. The file is then the lazy index,
+/// or the only Tensile library, of that target.
 fn names_target(name: &[u8]) -> bool {
     let is_plain = || {
         let rest = name.strip_prefix(b"TensileLibrary_gfx").and_then(|n| n.strip_suffix(b".dat"));
@@ -314,9 +316,9 @@ fn shorter_files(listing: &Listing, offers: &BTreeSet<TargetCode>, out: &mut BTr
     }
 }
 
-/// The data directory of a Tensile library. Upstream installs the data in the subdirectory
-/// `library` of this directory, Debian in `VERSION/library`. The caller looks for both. `None` if
-/// the path `library` has no parent.
+/// The path of the data directory for the Tensile library at the path `library`. The directory need
+/// not exist. Upstream installs the data in its subdirectory `library`, Debian in
+/// `VERSION/library`. `None` if the path `library` has no parent.
 pub fn places(library: &Path, kind: Tensile) -> Option<PathBuf> {
     Some(library.parent()?.join(kind.directory))
 }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub struct Database {
     /// The path of the database.
     pub path: PathBuf,
-    /// The parts of its file name.
+    /// The kind, the GPU and the number of its compute units, from the file name.
     pub name: DatabaseName,
     /// The size of the file in bytes.
     pub size: u64,
@@ -45,7 +45,7 @@ pub enum DatabaseKind {
 }
 
 impl DatabaseKind {
-    /// The name in JSON.
+    /// The name in JSON, such as `miopen-kernels`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kernels => "miopen-kernels",

@@ -20,9 +20,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Devices {
     /// The device code of each file that has any, with the defects in it.
     pub files: BTreeMap<FileId, DeviceCode>,
-    /// Files that could not be read, with the error.
+    /// Files whose device code could not be read completely, each with the reason.
     pub unreadable: Vec<(FileId, String)>,
-    /// Directories of code objects that libraries load, and groups of kpack files.
+    /// The data sets: directories of code objects, and the kpack files of a program or library.
     pub sets: Vec<DataSet>,
     /// Databases of MIOpen and rocFFT.
     pub databases: Vec<databases::Database>,
@@ -33,6 +33,7 @@ pub struct Devices {
     /// Entry points that load device code.
     pub processes: Vec<Process>,
     /// The profile for device code that no entry point loads, and the reason for this profile.
+    /// `None` if the run reads no device code.
     pub profile: Option<(Profile, String)>,
 }
 
@@ -43,9 +44,9 @@ pub struct Process {
     pub root: RootId,
     /// The HIP runtime that it loads, if any.
     pub runtime: Option<Runtime>,
-    /// The variant of the runtime, which decides the code that it accepts.
+    /// The variant of the HIP runtime, which decides which device code the process accepts.
     pub profile: Profile,
-    /// The reason for that profile.
+    /// The reason for `profile`, as a phrase for reports.
     pub reason: String,
     /// The device code that the process loads. Each unit has the files that load it, directly or
     /// through other files.
@@ -94,8 +95,8 @@ impl Devices {
     }
 }
 
-/// True for a program, library or archive with device code in it. False for a file that is one code
-/// object or one bundle. Also true for a file of several containers in a row.
+/// True for a program, library or archive with device code in it, and for a file of several
+/// containers in a row. False for a file that is a single code object or bundle.
 pub fn is_host(code: &DeviceCode) -> bool {
     code.wrappers > 0 || code.containers.iter().any(|container| container.offset > 0)
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 /// A HIP runtime: a file that is called `libamdhip64.so*`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Runtime {
-    /// The library libamdhip64 itself.
+    /// The file of the library libamdhip64.
     pub file: FileId,
     /// Major version, and minor version if the file name has it. `None` if the name has no version.
     pub version: Option<(u32, Option<u32>)>,
@@ -56,8 +56,9 @@ impl Runtime {
     }
 }
 
-/// The profile that applies, with the reason. The policy decides first, then the path `runtime` of
-/// libamdhip64, which may belong to a distribution. Otherwise the profile is upstream's.
+/// The profile that applies, with the reason as a phrase for reports. The policy decides first,
+/// then the path `runtime` of libamdhip64, which may belong to a distribution. Otherwise the
+/// profile is upstream's.
 pub fn profile_of(policy: &Gpu, runtime: Option<&Path>) -> (Profile, String) {
     let stated = policy.loader.as_ref().and_then(|(name, _)| Profile::named(name));
     if let Some(profile) = stated {

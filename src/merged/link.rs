@@ -84,7 +84,8 @@ pub(super) fn root(
     }
 }
 
-/// The kind of output of the link that made the object.
+/// The kind of output of the link that made the object. [`OutputKind::Any`] for a file that is
+/// neither a program nor a shared object.
 pub fn output_kind(object: &Object) -> OutputKind {
     match object.role {
         Role::Program if object.is_library() => OutputKind::Shared,

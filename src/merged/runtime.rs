@@ -68,7 +68,7 @@ pub fn is_of_tool(path: &Path) -> bool {
 }
 
 /// True if the path has a directory with one of these names directly in a library directory, and at
-/// least `below` components behind that directory. A compiler keeps its archives in a subdirectory
+/// least `below` components after that directory. A compiler keeps its archives in a subdirectory
 /// for a machine or a version. `below` therefore excludes a project directory that is merely called
 /// `gcc` or `clang`.
 fn lies_in(path: &Path, names: &[&str], below: usize) -> bool {

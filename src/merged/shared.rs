@@ -29,7 +29,7 @@ pub type Choice = BTreeMap<FileId, ChosenLibrary>;
 /// A library that a link takes definitions from.
 #[derive(Debug, Default)]
 pub struct ChosenLibrary {
-    /// The symbols that it defines for the link.
+    /// The symbols that the library defines for the link.
     pub symbols: BTreeSet<Vec<u8>>,
     /// Libraries that define the same symbols differently. No evidence prefers one of them.
     pub rivals: Vec<FileId>,
@@ -188,8 +188,9 @@ pub fn choose(audit: &Audit, file: FileId, mut definers: Definers) -> Choice {
     }
 }
 
-/// Removes libraries from `definers` that embed another project's archive. The archive of the same
-/// name beside such a library defines none of its symbols, and other archives define each symbol.
+/// Removes libraries from `definers` that embed another project's archive. Such a library is beside
+/// an archive of the same name, which defines none of the symbols that the link would take from the
+/// library. Other archives define them all.
 pub(super) fn drop_embedding(
     audit: &Audit,
     candidates: &[ArchiveId],

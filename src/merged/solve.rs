@@ -52,7 +52,7 @@ pub struct Gain {
 pub struct SymbolClosure {
     /// The member that defines the symbol in this link.
     pub first: MemberId,
-    /// The archive of that member; `None` if it is already linked.
+    /// The archive of the member `first`; `None` if the archive is already linked.
     pub provider: Option<ArchiveId>,
     /// The archives of all members that the link takes, except archives that are already linked.
     pub archives: BTreeSet<ArchiveId>,
@@ -100,9 +100,9 @@ impl Solved {
 }
 
 /// Finds the candidate archives that define the undefined symbols of `file`. `fat` is the merged
-/// archive that the file was linked from. Without `fat`, a symbol of a shared library gets no
-/// archive, with one exception: archives that the link needs anyway define all symbols of this
-/// library. Linking both would give the process two copies of the code. With `fat`, the missing
+/// archive that the file was linked from. Without `fat`, a symbol that a shared library defines
+/// gets no archive, unless archives that the link needs anyway define all symbols of that library.
+/// Linking that library too would give the process two copies of the code. With `fat`, the missing
 /// parts of the merged archive are added even if a shared library defines them. The archives in
 /// `without` are not candidates. `None` if `file` is not an object.
 pub fn solve(
@@ -179,7 +179,7 @@ fn solve_linked(
     }
     while fat.is_none() {
         let found = for_members(audit, file, (&solution.names_between_archives(audit), &banned));
-        // No library satisfies a reference with restricted visibility: the search repeats it.
+        // No library satisfies a restricted reference: the search may find a library again.
         let mut new: Vec<FileId> = found.into_keys().collect();
         new.retain(|library| !libraries.contains(library));
         if new.is_empty() {
@@ -262,9 +262,9 @@ impl Definer {
 
 /// The references of one member.
 struct MemberReferences {
-    /// The members that define names that it refers to, each once, by index in the graph.
+    /// The members that define names to which the member refers, each once, by index in the graph.
     members: Vec<u32>,
-    /// Names that it refers to and that no member of the graph defines.
+    /// Names to which the member refers and that no member of the graph defines.
     open: Vec<NameId>,
 }
 
@@ -593,7 +593,7 @@ impl Solution {
         crossing.chain(undefined.map(|name| &*name.symbol)).collect()
     }
 
-    /// The archives that the link lacks, of all symbols.
+    /// The archives that the link lacks, for all symbols together.
     pub fn archives(&self) -> BTreeSet<ArchiveId> {
         self.by_symbol.values().flat_map(|part| part.archives.iter().copied()).collect()
     }

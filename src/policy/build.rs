@@ -27,7 +27,7 @@ pub(super) struct Built {
     pub(super) policy: Policy,
     /// Names of policies that are merged before this one, with their positions in the text.
     pub(super) extends: Vec<(String, Range<usize>)>,
-    /// The errors in its text, by position.
+    /// The errors in the text of the policy, in the order of their positions.
     pub(super) problems: Vec<PolicyError>,
 }
 
@@ -414,7 +414,7 @@ impl PolicyBuilder<'_> {
     }
 }
 
-/// Texts seen so far, with their offsets in the policy.
+/// The texts of earlier entries of one list, with their offsets in the policy.
 type SeenTexts = BTreeMap<String, usize>;
 /// [`Pattern::path`] or [`Pattern::name`].
 type NewPattern = fn(&str) -> Result<Pattern, String>;

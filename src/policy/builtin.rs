@@ -6,7 +6,7 @@
 pub struct BuiltIn {
     /// The name for `--policy` and `extends`.
     pub name: &'static str,
-    /// The content of its file, in TOML.
+    /// The content of the policy file, in TOML.
     pub text: &'static str,
 }
 

@@ -62,8 +62,8 @@ pub(super) struct PolicyError {
     pub(super) wrong: String,
     /// The correction, as an instruction to the author.
     pub(super) right: String,
-    /// True if a key is missing. If the file is not valid TOML, such an error is unreliable: the
-    /// key may be in a part that could not be parsed.
+    /// True for an error about a missing key. If the file is not valid TOML, the key may be in a
+    /// part that could not be parsed.
     pub(super) lacking: bool,
 }
 

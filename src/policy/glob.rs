@@ -1,5 +1,5 @@
-//! The syntax of globs, as the crate globset reads it; tests compare the two. Patterns in policies
-//! are globs. [`super::simple`] and [`super::automaton`] match them.
+//! Parses globs in the syntax of the crate globset; tests check that both match the same texts.
+//! Patterns in policies are globs. [`super::simple`] and [`super::automaton`] match them.
 
 /// One part of a parsed glob. In paths, `?` and `*` do not match `/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,8 @@ pub(super) fn parse(text: &str) -> Result<Vec<Token>, String> {
     Ok(if tokens == [Token::Deep] { vec![Token::Rest] } else { tokens })
 }
 
-/// True if the tokens match only the empty text: such an alternative is ignored.
+/// True if the tokens match only the empty text. The matchers ignore a branch of `{a,b}` for which
+/// this is true.
 pub(super) fn is_nothing(tokens: &[Token]) -> bool {
     let nothing = |token: &Token| match token {
         Token::Either(branches) => branches.iter().all(|branch| is_nothing(branch)),

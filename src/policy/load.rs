@@ -23,7 +23,7 @@ const MOST_DEEP: usize = 32;
 pub trait PolicyFiles {
     /// The content of a file, or the error of opening or reading it.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
-    /// The identity of a file, equal for all of its names.
+    /// A path that identifies the file: it is the same for all names of the file.
     fn real(&self, path: &Path) -> PathBuf;
 }
 
@@ -253,7 +253,7 @@ fn is_policy(text: &str, is_json: bool) -> bool {
     DeTable::parse(text).is_ok_and(|table| table.get_ref().contains_key("schema"))
 }
 
-/// The text of an error without the number that Rust appends.
+/// The text of an error in lower case, without the number that Rust appends.
 fn plain(error: &io::Error) -> String {
     let text = show(error.to_string().as_bytes());
     text.split(" (os error").next().unwrap_or(&text).to_lowercase()

@@ -2,7 +2,7 @@
 //! their host programs. This file defines the model: the valid policies of a run, merged.
 //! [`crate::plan::Plan`] holds the model, and every stage may read it.
 //!
-//! These modules turn files into the model:
+//! These modules read files into the model, or write text from it:
 //! - `load` finds policies by name, with those that they extend, and decides their order.
 //! - `tree` checks keys and values against the table in `shape`; `words` and `value_errors` define
 //!   the kinds of text.
@@ -138,12 +138,13 @@ pub struct Policy {
     /// The `[[provider]]` entries: names of archives that define symbols.
     pub providers: Vec<ProviderEntry>,
     /// `[provided] libraries`: sonames that the target system provides. The libraries are not
-    /// opened, and not reported as missing. Policies of auditwheel also list such sonames.
+    /// opened, and not reported as missing. [`Self::platforms`] has the sonames that a platform of
+    /// auditwheel provides.
     pub provided: Vec<Provided>,
     /// `[provided] only`: true if objects may not need any other library from outside of the
     /// prefix. `None` if no policy sets it.
     pub provided_only: Option<(bool, Origin)>,
-    /// Platforms that the policy demands by name.
+    /// Platforms that the policy demands by name, such as `manylinux_2_28`.
     pub platforms: Vec<Platform>,
 }
 
@@ -163,19 +164,19 @@ pub struct LevelSetting {
 pub struct Waiver {
     /// The id of the rule whose findings are accepted.
     pub rule: String,
-    /// Matches the path below the prefix.
+    /// Matches the path below the prefix; not compared if `None`.
     pub path: Option<Pattern>,
-    /// Matches the raw symbol.
+    /// Matches the raw symbol; not compared if `None`.
     pub symbol: Option<Pattern>,
-    /// Matches the symbol version.
+    /// Matches the symbol version; not compared if `None`.
     pub version: Option<Pattern>,
-    /// Matches the needed name of the library.
+    /// Matches the needed name of the library; not compared if `None`.
     pub library: Option<Pattern>,
-    /// Matches the GPU target.
+    /// Matches the GPU target; not compared if `None`.
     pub target: Option<Pattern>,
-    /// Matches the archive member.
+    /// Matches the archive member; not compared if `None`.
     pub member: Option<Pattern>,
-    /// Matches the `detail` of a finding, as in JSON reports.
+    /// Matches the `detail` of a finding, as in JSON reports; not compared if `None`.
     pub detail: Option<Pattern>,
     /// The reason why the findings are accepted.
     pub reason: String,
@@ -218,7 +219,7 @@ impl FileList {
     /// All lists, in the order in which `policy show` writes them.
     pub const ALL: [Self; 4] = [Self::Files, Self::Headers, Self::PkgConfig, Self::Programs];
 
-    /// The key in `[require]`.
+    /// The key of the list in the table `[require]`.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Files => "files",
@@ -265,7 +266,7 @@ pub struct RequiredPackage {
     pub name: String,
     /// Components that must be found.
     pub components: Vec<String>,
-    /// The reason, if the policy has one.
+    /// The reason that the entry gives, for reports; `None` if it gives none.
     pub reason: Option<String>,
     /// The source and line of the entry.
     pub origin: Origin,
@@ -274,9 +275,9 @@ pub struct RequiredPackage {
 /// A file that a prefix must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequiredFile {
-    /// The list that has the entry.
+    /// The list of `[require]` that names the file.
     pub list: FileList,
-    /// The entry as written.
+    /// The path or name of the file, as written in the policy.
     pub text: String,
     /// Matches paths below the prefix; one match is enough.
     pub path: Pattern,
@@ -295,7 +296,7 @@ pub struct SymbolAt {
     pub library: Option<Pattern>,
     /// A raw name if the symbol is required, a pattern if it is forbidden.
     pub symbol: Pattern,
-    /// The reason, if the policy has one.
+    /// The reason that the entry gives, for reports; `None` if it gives none.
     pub reason: Option<String>,
     /// The source and line of the entry.
     pub origin: Origin,
@@ -306,7 +307,7 @@ pub struct SymbolAt {
 pub struct ForbiddenLibrary {
     /// Matches the needed name.
     pub name: Pattern,
-    /// The reason, if the policy has one.
+    /// The reason that the entry gives, for reports; `None` if it gives none.
     pub reason: Option<String>,
     /// The source and line of the entry.
     pub origin: Origin,
@@ -317,9 +318,10 @@ pub struct ForbiddenLibrary {
 pub struct VersionLimit {
     /// The text before the underscore and the number: `GLIBC` in `GLIBC_2.17`.
     pub family: String,
-    /// The newest allowed version number: `2.17` is `[2, 17]`.
+    /// The newest allowed version number: `2.17` is `[2, 17]`. Not compared if `listed` is set.
     pub newest: Vec<u32>,
-    /// The numbers of all versions that objects may need, if a platform lists them.
+    /// The numbers of all versions that objects may need, if a platform lists them; otherwise
+    /// `None`.
     pub listed: Option<BTreeSet<String>>,
     /// The source and line of the entry.
     pub origin: Origin,
@@ -377,13 +379,13 @@ pub struct HostEntry {
     /// Patterns for names that the host program provides to its plugins.
     pub symbols: Vec<Pattern>,
     /// The program, as a path below the prefix. If the program exists, plugins are resolved in its
-    /// real scope.
+    /// real scope. `None` if the entry names no program.
     pub executable: Option<String>,
     /// Libraries that the program loads before its plugins, as paths below the directory of a
     /// plugin or one of its parents.
     pub loads: Vec<String>,
-    /// The name of a file beside the program. It lists the libraries that the program opens before
-    /// its plugins, one in each line.
+    /// The name of a file beside the program. Each line of the file names a library that the
+    /// program opens before its plugins. `None` if the entry names no file.
     pub list: Option<String>,
     /// The source and line of the entry.
     pub origin: Origin,
@@ -413,7 +415,7 @@ pub struct ProviderEntry {
     pub symbol: String,
     /// The archive's bare name, without `lib` and `.a`.
     pub archive: String,
-    /// The file name of the list that should have the archive.
+    /// The file name of the list that should have the archive; `None` if the entry names no list.
     pub list: Option<String>,
     /// Matches the path, below the prefix, of files that refer to the symbol; `None` for every
     /// file.
@@ -425,7 +427,7 @@ pub struct ProviderEntry {
 /// A soname that the target system provides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Provided {
-    /// The soname.
+    /// The DT_SONAME of the library.
     pub soname: String,
     /// The source and line of the entry.
     pub origin: Origin,

@@ -8,7 +8,7 @@ use super::words::{self, TextKind};
 pub(super) struct PolicyKey {
     /// The key as written.
     pub(super) name: &'static str,
-    /// One sentence for editors and for the schema.
+    /// The description of the key in the JSON Schema, which editors show: one or two sentences.
     pub(super) doc: &'static str,
     /// The kind of value that the key takes.
     pub(super) kind: ValueKind,
@@ -99,7 +99,8 @@ pub(super) const FILE: &[PolicyKey] = &[
 pub(super) const SELECTORS: &[&str] =
     &["path", "symbol", "version", "library", "target", "member", "detail"];
 
-/// The alternative keys of an entry, of which at least one must be set. `None` for other tables.
+/// At least one of these keys must be set in each entry of the list `table`. `None` for a list
+/// without this condition.
 pub(super) fn one_of(table: &str) -> Option<&'static [&'static str]> {
     match table {
         "waive" => Some(SELECTORS),

@@ -172,7 +172,7 @@ fn wrapped(names: &[String]) -> Vec<String> {
     lines
 }
 
-/// A table with one line for each value. Without values, no table is written.
+/// Writes a table with one line for each value; writes nothing without values.
 fn section<'a>(out: &mut String, name: &str, lines: impl Iterator<Item = (String, &'a Origin)>) {
     let mut lines = lines.peekable();
     if lines.peek().is_some() {

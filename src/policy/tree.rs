@@ -43,7 +43,7 @@ pub(super) enum PolicyValue {
 /// A table with its valid entries, in file order.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// The position of its heading or braces.
+    /// The byte range of the table's heading or braces.
     pub(super) span: Range<usize>,
     /// Keys with their positions and values.
     pub(super) entries: Vec<(String, Range<usize>, PolicyNode)>,
@@ -129,7 +129,7 @@ pub(super) struct DocumentCheck<'a> {
     source: &'a Arc<PolicySource>,
     /// The rules that a policy may name.
     pub(super) catalogue: &'a Catalogue,
-    /// The errors so far.
+    /// The errors that the check found in the document.
     pub(super) problems: Vec<PolicyError>,
 }
 

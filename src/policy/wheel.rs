@@ -24,14 +24,14 @@ struct WheelPlatform {
     priority: i64,
     /// The numbers of the symbol versions, by architecture and then by family.
     symbol_versions: BTreeMap<String, BTreeMap<String, Vec<String>>>,
-    /// Sonames that it provides.
+    /// Sonames that the platform provides.
     lib_whitelist: Vec<String>,
     /// Symbols that the libraries do not export, by library.
     blacklist: BTreeMap<String, Vec<String>>,
 }
 
-/// The file and the tag in `manylinux.json#manylinux_2_17_x86_64`. `None` if the file name does not
-/// end in `.json`, as the names of auditwheel's files do.
+/// The file and the tag in `manylinux.json#manylinux_2_17_x86_64`; without `#`, there is no tag.
+/// `None` if the file name does not end in `.json`, as the names of auditwheel's files do.
 pub(super) fn split(name: &str) -> Option<(&str, Option<&str>)> {
     let (file, tag) = name.rsplit_once('#').map_or((name, None), |(file, tag)| (file, Some(tag)));
     let json = file.rsplit_once('.').is_some_and(|(_, end)| end.eq_ignore_ascii_case("json"));

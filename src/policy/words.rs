@@ -17,7 +17,7 @@ pub(super) struct TextKind {
     pub(super) regex: Option<&'static str>,
 }
 
-/// The valid texts.
+/// The texts that a kind accepts. The catalogue has the names of rules.
 enum Values {
     /// Texts that this function accepts.
     Checked(fn(&str) -> Result<(), ValueError>),

@@ -48,7 +48,7 @@ impl Alert<'_> {
         !self.waivers.is_empty()
     }
 
-    /// The findings in one line.
+    /// Summarises the findings in one line.
     pub(super) fn headline(&self) -> String {
         match (&*self.findings, self.cause) {
             ([one], _) => one.message.clone(),
@@ -171,7 +171,8 @@ fn group<'r>(
     alerts
 }
 
-/// The fingerprint of the alert to which a finding belongs: of its cause, package and path.
+/// The fingerprint of the alert to which a finding belongs. It covers the cause, the package and
+/// the path.
 fn fingerprint(finding: &ReportFinding) -> String {
     let prefix = finding.file.prefix.as_deref();
     let package = prefix.map(|prefix| Prefixes::package(prefix).name).unwrap_or_default();

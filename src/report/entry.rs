@@ -24,7 +24,7 @@ pub(super) struct ReportEntry<'r> {
     pub(super) group: Option<&'r CauseGroup>,
     /// The findings in the order of the report.
     pub(super) findings: Vec<&'r ReportFinding>,
-    /// True if its findings make the run incomplete.
+    /// True if the findings of the entry make the run incomplete.
     pub(super) input: bool,
 }
 
@@ -34,14 +34,14 @@ pub(super) struct Entries<'r> {
     pub(super) causes: Causes<'r>,
     /// The prefix of all listed findings, if they share one and it is not `/`.
     pub(super) prefix: Option<&'r Path>,
-    /// Entries that make the run incomplete come last. The other entries are sorted by level
-    /// (errors first), number of findings (largest first), rule and file.
+    /// The entries, sorted by level (errors first), number of findings (largest first), rule and
+    /// file. Entries that make the run incomplete come after all others.
     pub(super) all: Vec<ReportEntry<'r>>,
 }
 
 impl<'r> Entries<'r> {
-    /// The entries that `style` selects. With `-q`, only findings that fail the run or make it
-    /// incomplete have entries. With `-v`, each cause has its own entry instead of groups.
+    /// The entries that `style` selects. With `-q`, only findings at or above the level that fails
+    /// the run have entries. With `-v`, each cause has its own entry instead of groups.
     pub(super) fn of(report: &'r Report, style: Style) -> Self {
         let lowest = if style.warnings_fail { Level::Warning } else { Level::Error };
         let wanted = |finding: &&ReportFinding| !style.quiet || finding.level >= lowest;
@@ -192,7 +192,7 @@ impl<'r> Entries<'r> {
 }
 
 impl<'r> ReportEntry<'r> {
-    /// The level of its first cause.
+    /// The level of the entry's first cause, which all causes of a group share.
     pub(super) fn level(&self) -> Level {
         self.cause.level
     }

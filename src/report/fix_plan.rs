@@ -86,8 +86,8 @@ pub fn write(
     incomplete(report, style, out)
 }
 
-/// If the findings are of several rules: for each rule, the number of findings with a verified fix.
-/// Empty if all are of one rule.
+/// The end of the sentence about verified fixes: for each rule, the number of findings with a
+/// verified fix. Empty if all findings have the same rule.
 fn by_rule(found: &[&ReportFinding]) -> String {
     let mut rules: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for finding in found {
@@ -205,8 +205,8 @@ fn packages(owner: &ArchiveOwner) -> Option<String> {
     Some(format!(" ({words})"))
 }
 
-/// Writes the changes of lists: archives to add and to drop. If there is no list, writes the
-/// archives to link with.
+/// Writes the archives to add to lists and to drop from them, then the libraries to link with.
+/// Without a list, writes the archives and libraries to link with.
 fn links(proposal: &Proposal, out: &mut dyn Write) -> io::Result<()> {
     let remedy = &proposal.remedy;
     let Some(change) = &remedy.list else {

@@ -131,8 +131,8 @@ impl Counts {
     }
 }
 
-/// Text for an element or an attribute in double quotes. Characters that XML 1.0 does not allow are
-/// replaced.
+/// Escapes text for an element, or for an attribute in double quotes. Replaces characters that XML
+/// 1.0 does not allow.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

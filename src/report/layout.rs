@@ -144,7 +144,8 @@ impl<'a> LabelledLines<'a> {
         self.item(self.label, &format!("… and {hidden} more {noun} (-v shows all)"))
     }
 
-    /// Like [`Self::more`], for a list of which the report has only `listed` of `all` items.
+    /// Writes that only `shown` of `all` items are written. The report may have fewer items than
+    /// `all`: the `listed` ones, which `-v` shows.
     pub(super) fn more_of(
         &mut self,
         (shown, listed, all): (usize, usize, usize),
@@ -193,7 +194,7 @@ impl<'a> LabelledLines<'a> {
         lines.try_for_each(|line| writeln!(self.out, "{:indent$}{line}", ""))
     }
 
-    /// Writes lines that another [`LabelledLines`] made.
+    /// Writes lines that another [`LabelledLines`] has already laid out.
     pub(super) fn written(&mut self, text: &[u8]) -> io::Result<()> {
         self.label = "";
         self.out.write_all(text)

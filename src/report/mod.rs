@@ -1,5 +1,5 @@
 //! Writes reports, the findings of a run, in several formats. An output is a module and a row in
-//! [`OUTPUTS`]. It renders [`model`], or for `ldd` the link maps, and computes nothing. It opens no
+//! [`OUTPUTS`]. It renders [`model`], or for `ldd` the link maps, and adds no facts. It opens no
 //! file, and writes only to the given writer.
 
 mod alerts;
@@ -57,8 +57,8 @@ impl NamedFormat for Output {
 pub struct Output {
     /// The name in `--format` and `-o NAME=FILE`, such as `json`.
     pub name: &'static str,
-    /// True if people read the output. Such outputs list the stale lines of the baseline in the
-    /// summary. For other outputs, a message on stderr lists them.
+    /// True if people read the output. Its summary then lists the stale lines of the baseline. If
+    /// false, a message on stderr lists them.
     pub for_people: bool,
     /// The data that the output renders, and the function that renders it.
     pub made_of: MadeOf,
@@ -66,14 +66,15 @@ pub struct Output {
 
 /// The data that an output renders, and the function that renders it.
 pub enum MadeOf {
-    /// The report model.
+    /// The output renders the report model.
     Report {
         /// Returns the parts that the output renders in addition to the findings.
         parts: fn(Style) -> Parts,
         /// Writes the report. `Rendering::facts` is `Some` with `--facts`.
         render: RenderReport,
     },
-    /// The link maps of an audit in which every file is an entry point. Findings are not shown.
+    /// The function writes the link maps of an audit in which every file is an entry point. It does
+    /// not write findings.
     LinkMaps(fn(&Audit, &mut dyn Write) -> io::Result<()>),
 }
 

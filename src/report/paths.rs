@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
 /// Translates paths of the audited system to paths on this machine. The current directory, the
-/// sysroot and the stages decide where a file is. `base` decides how outputs write it.
+/// sysroot and the stages decide where a file is. `base` decides how outputs write its path.
 #[derive(Clone, Debug, Default)]
 pub struct Paths {
     /// The directory that paths in outputs are relative to: `--relative-to`, or the current
@@ -54,8 +54,8 @@ impl Paths {
         Some(here.components().collect())
     }
 
-    /// The path of a staged file below its staging directory, with a slash in front. Any other path
-    /// stays.
+    /// The path of a staged file below its staging directory, with a slash in front. Returns any
+    /// other path unchanged.
     pub(crate) fn in_stage<'p>(&'p self, path: &'p Path) -> &'p Path {
         self.staged.get(path).map_or(path, PathBuf::as_path)
     }

@@ -16,7 +16,7 @@ use std::io::{self, Write};
 const MOST: usize = 25_000;
 /// The home page of the program.
 const HOME: &str = "https://docs.rs/linkaudit";
-/// The name of the directory that paths are relative to.
+/// The `uriBaseId` of the directory that relative paths start from.
 const BASE: &str = "SRCROOT";
 
 pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -59,7 +59,8 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     writeln!(out)
 }
 
-/// Notifications: the audit is incomplete, or the file has only a part of the results.
+/// The notifications of the run: that the audit is incomplete, and that the file has only a part of
+/// the results. Empty if neither is the case.
 fn notifications(report: &Report, left_out: usize) -> Vec<Value> {
     let mut texts = Vec::new();
     if !report.complete {

@@ -183,12 +183,13 @@ fn explained(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<(
     inferred(&by(AssumedBy::InferredHost), style, out)
 }
 
-/// The number of files and questions that could not be read or decided.
+/// The line with the number of findings about unread files and undecided questions.
 fn incomplete_line(findings: usize) -> String {
     format!("incomplete: {} unread or undecided", count(findings, "item", "items"))
 }
 
-/// Lists the files and questions that could not be read or decided, for views without findings.
+/// Lists the findings about unread files and undecided questions, for outputs that list no other
+/// findings.
 pub(crate) fn incomplete(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let open: Vec<&ReportFinding> = report.inputs().collect();
     let most = if style.verbose { usize::MAX } else { MOST };

@@ -66,8 +66,8 @@ pub(super) fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::
     Ok(())
 }
 
-/// The end of the sentence about stale lines: how many are about findings that no longer occur.
-/// The list below it has the reasons of the other lines.
+/// The end of the sentence about stale lines: how many of their findings no longer occur. The list
+/// below the sentence has the reasons for the other lines.
 fn absent(stale: &[(&StaleLine, Option<String>)]) -> String {
     let is_absent = |(_, reason): &&(&StaleLine, Option<String>)| reason.is_none();
     let absent: Vec<_> = stale.iter().filter(is_absent).collect();

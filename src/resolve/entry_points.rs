@@ -48,8 +48,8 @@ impl Closures {
     }
 }
 
-/// True if the user typed the path of this file. A path from a list of files does not count: such a
-/// list names all files of a package, as a directory does.
+/// True if the user typed the path of this file. A path that only a list of files has does not
+/// count: the list names all files of a package, as a directory does.
 fn is_typed(start: &Start, plan: &Plan) -> bool {
     let name = start.path.strip_prefix(b"./").unwrap_or(&start.path);
     let is_name = |path: &PathBuf| {
@@ -88,7 +88,7 @@ pub struct Resolving {
     pass: Pass,
 }
 
-/// The passes of the choice of entry points from `Resolving::perhaps`, in order.
+/// The passes that choose entry points from `Resolving::perhaps`, in order.
 #[derive(Clone, Copy)]
 enum Pass {
     /// The choice has not begun.

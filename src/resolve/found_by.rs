@@ -26,7 +26,7 @@ pub enum FoundBy {
     Cache,
     /// A default directory of the loader.
     Default,
-    /// LD_PRELOAD or ld.so.preload names it.
+    /// An entry of LD_PRELOAD or ld.so.preload.
     Preload,
     /// musl's loader satisfies the name itself, because it contains this library (`libm.so`,
     /// `libpthread.so`).

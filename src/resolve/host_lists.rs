@@ -1,7 +1,7 @@
 //! Programs that open the libraries of a list with RTLD_GLOBAL, one after another, before their
 //! plugins. Mozilla's programs read `dependentlibs.list` in their own directory
-//! (`xpcom/glue/standalone/nsXPCOMGlue.cpp`). The listed libraries have no search path: the
-//! libraries that they need are already loaded.
+//! (`xpcom/glue/standalone/nsXPCOMGlue.cpp`). The listed libraries have no search path. The loader
+//! finds the libraries that they need among the objects that are already loaded.
 
 use super::hosts::{HostProgram, HostPrograms, is_program, library_at};
 use super::start::Start;
@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 const MOST_LISTED: usize = 200;
 
 impl HostPrograms {
-    /// Adds the host programs of `[[host]]` entries with a `list`: programs in the directory of the
-    /// list file that contain the file name of the list. The plugins of such a program are the
-    /// listed libraries and the libraries of `loads`. Shared objects below the directory that have
-    /// no other host program are its plugins too.
+    /// Adds the host programs of `[[host]]` entries with a `list`. A host program is in the
+    /// directory of the list file, and its bytes contain the file name of the list. Its plugins are
+    /// the listed libraries, the libraries of `loads`, and all shared objects below the directory
+    /// that have no other host program.
     pub(super) fn add_lists(
         &mut self,
         plan: &Plan,

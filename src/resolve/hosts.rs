@@ -52,7 +52,8 @@ pub struct Unhosted {
     /// Indices in `Plan::hosts` of paths at which there is no dynamically linked program and no
     /// shared object.
     pub unusable: Vec<usize>,
-    /// Host programs that got no plugin: their indices in `Plan::hosts`, and their files.
+    /// `--host` programs whose pattern matches no candidate, or that have no pattern and got no
+    /// plugin: their indices in `Plan::hosts`, and their files.
     pub idle: Vec<(usize, FileId)>,
     /// Plugins that are not for the machine of their `--host` program, each with that program.
     pub foreign: Vec<(FileId, FileId)>,

@@ -79,7 +79,7 @@ fn legacy(machine: MachineRow, cpu: &Cpu) -> Vec<Vec<u8>> {
 
 /// The legacy hwcap bits that a cache entry may have on this processor (`search_cache`,
 /// `elf/dl-cache.c`): `tls`, the processor's features (`sysdeps/x86/dl-hwcap.h`) and its platform.
-/// ldconfig sets bits only for names of x86.
+/// ldconfig sets these bits only for x86.
 pub(super) fn legacy_bits(machine: MachineRow, cpu: &Cpu) -> u64 {
     let features = match machine.name {
         "x86_64" | "x32" => 1 << 1 | u64::from(cpu.avx512_1) << 2,

@@ -3,8 +3,8 @@
 //! `elf/dl-deps.c`, `elf/dl-cache.c`). Each file of this folder cites its sources.
 //!
 //! The stage opens no file. It takes facts from a [`FactStore`](crate::facts::FactStore) and
-//! returns a list of [`Need`](crate::facts::Need) for the missing ones. `audit` reads them and runs
-//! the stage again.
+//! returns a [`Need`](crate::facts::Need) for each missing fact. `audit` reads the missing facts
+//! and runs the stage again.
 
 pub mod cache;
 pub mod candidate;
@@ -454,7 +454,7 @@ impl Closure {
         self.links.found.iter().map(move |(module, built_for)| (*module, file(*module, *built_for)))
     }
 
-    /// All modules with a file in the scope; the modules of the host program come first.
+    /// All modules of the scope that have a file; the modules of the host program come first.
     pub fn in_scope(&self) -> impl Iterator<Item = (ModuleId, FileId)> + '_ {
         self.host().into_iter().flat_map(|host| host.found()).chain(self.found())
     }

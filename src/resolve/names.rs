@@ -22,16 +22,17 @@ pub(super) struct NeedName {
 
 /// The data of one object that a link map needs.
 pub(super) struct ObjectNames {
-    /// `None` if the object has a search path, a token or DF_1_NODEFLIB.
+    /// The signature of the object; `None` if the object has a search path, a token or
+    /// DF_1_NODEFLIB.
     pub(super) signature: Option<SignatureId>,
     pub(super) needs: Box<[NeedName]>,
     pub(super) interp: Option<StrId>,
     pub(super) soname: Option<StrId>,
     pub(super) rpath: Option<StrId>,
     pub(super) runpath: Option<StrId>,
-    /// DF_1_NODEFLIB
+    /// DF_1_NODEFLIB: the loader does not search default directories for the object's needs.
     pub(super) nodeflib: bool,
-    /// DF_1_NOOPEN
+    /// DF_1_NOOPEN: dlopen refuses the object.
     pub(super) noopen: bool,
     /// The loader's message if it refuses to map the object.
     pub(super) refused: Option<&'static str>,
@@ -51,7 +52,7 @@ impl ObjectNames {
     }
 }
 
-/// Names of all objects seen so far.
+/// The data of objects, each computed when a link map first needs the object.
 #[derive(Default)]
 pub(super) struct NameTable {
     by_file: Vec<Option<Arc<ObjectNames>>>,
@@ -59,7 +60,7 @@ pub(super) struct NameTable {
 }
 
 impl NameTable {
-    /// The names of the object in `file`; `None` if the file is not an object.
+    /// The data of the object in `file`; `None` if the file is not an object.
     pub(super) fn of(
         &mut self,
         file: FileId,

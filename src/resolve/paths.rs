@@ -36,7 +36,7 @@ pub(super) struct Probe {
     pub(super) relative: bool,
 }
 
-/// All lists of a run.
+/// All lists of search directories of a run, cached.
 #[derive(Default)]
 pub(super) struct DirLists {
     /// Lists by the text of the search path, the value of `$ORIGIN`, and the loader's path.
@@ -102,8 +102,8 @@ impl DirLists {
         Arc::clone(self.system.entry(loader.path).or_insert_with(new))
     }
 
-    /// Finds the directories to try of a list: those that exist, and all relative ones. False if a
-    /// fact is missing.
+    /// Finds out which directories of a list to try: all that exist, and all relative ones. False
+    /// if a fact is missing.
     pub(super) fn prepare(&mut self, list: &DirList, ask: &mut Ask<'_>) -> bool {
         if list.ready.get().is_some() {
             return true;
@@ -119,8 +119,8 @@ impl DirLists {
 
 impl Ask<'_> {
     /// One element of a path list: expands its tokens and reduces trailing slashes to one. An empty
-    /// element is the current directory. `None` if the element expands to nothing, or has a token
-    /// without a value: such an element is dropped.
+    /// element is the current directory. `None` for an element that the loader drops: it expands to
+    /// nothing, or has a token without a value.
     fn element(&mut self, element: &[u8], origin: &[u8]) -> Option<StrId> {
         if element.is_empty() {
             return Some(self.strings.id(b""));

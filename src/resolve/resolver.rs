@@ -87,9 +87,9 @@ impl Resolver {
     }
 
     /// The closure of `root`, or the missing facts. If `host` is given, the program of that closure
-    /// opens `root` as a plugin. The list of missing facts is empty if an entry point with the same
-    /// key has already requested them in this round. A suspended build stays in `before` until the
-    /// next round.
+    /// opens `root` as a plugin. The list of missing facts is empty if an entry point that shares
+    /// the link map has already requested them in this round. A suspended build stays in `before`
+    /// until the next round.
     pub(super) fn closure(
         &mut self,
         store: &dyn FactStore,

@@ -323,7 +323,7 @@ impl Steps<'_, '_> {
     fn met(&self, list: u64, at: usize, path: &[u8]) -> Option<PathState> {
         let Search { store, .. } = &*self.search;
         store.place(path).or_else(|| {
-            // Once a batch was probed, the store has every existing entry in it by its path.
+            // Once a batch was probed, the store knows all its paths that exist.
             let batch = batch(list, self.name, at)?;
             store.is_looked_through(&batch).then_some(PathState::Failed(Errno::NOENT))
         })
@@ -350,8 +350,8 @@ impl Steps<'_, '_> {
         }
     }
 
-    /// Adds the directories of the list in `places` to the trace: they have no probe, because they
-    /// do not exist.
+    /// Adds the directories at the indices `places` of the list to the trace. They have no probe,
+    /// because they do not exist.
     fn trace_absent(&mut self, list: &DirList, places: Range<usize>, how: FoundBy) {
         if self.trace.is_some() {
             for dir in list.dirs.get(places).unwrap_or_default() {

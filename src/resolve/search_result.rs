@@ -10,15 +10,15 @@ use std::sync::Arc;
 /// The result of the search for one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SearchOutcome {
-    /// A file, the path it was opened by and the step that found it.
+    /// The file that was found, the path by which it is opened, and the step that found it.
     File(FileId, StrId, FoundBy),
-    /// Not found.
+    /// No file was found.
     Nothing,
     /// The loader stops: the path in its message, the file if there is one, and the message.
     Stop(StrId, Option<FileId>, &'static str),
 }
 
-/// The result of dlopen.
+/// The result of a call of dlopen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
     /// The library opens: it is already loaded, it is found, or the policy provides it.
@@ -59,7 +59,7 @@ pub(super) struct Requester {
     pub(super) library_path: Option<Arc<DirList>>,
     /// Directories of DT_RUNPATH; `None` if the object has no DT_RUNPATH.
     pub(super) runpath: Option<Arc<DirList>>,
-    /// DF_1_NODEFLIB
+    /// DF_1_NODEFLIB: default directories are not searched.
     pub(super) nodeflib: bool,
     /// The cache of the program's package, if the loader uses caches of packages.
     pub(super) package_cache: Option<Arc<Cache>>,

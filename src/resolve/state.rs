@@ -76,7 +76,7 @@ pub(super) struct Inherited {
     pub(super) next: Option<ModuleId>,
 }
 
-/// A map of at most this capacity, in entries, is always kept by [`clear`].
+/// Largest capacity, in entries, of a map that [`clear`] always keeps.
 const ROOM: usize = 4096;
 
 /// Empties a map. Clearing takes time proportional to the capacity, so a large map that holds few
@@ -272,8 +272,8 @@ impl LinkMapState {
     }
 
     /// True if the filtee `target` has the file of the filter or of one of the filter's requesters.
-    /// No entry matches such a filtee by name, so the loader maps it again and again until memory
-    /// runs out.
+    /// No DT_NEEDED entry matches this filtee by name, so the loader maps it again and again until
+    /// memory runs out.
     fn is_below_itself(&self, target: ModuleId, filter: ModuleId) -> bool {
         let file = |module: ModuleId| self.modules[module].file;
         let mut above = std::iter::successors(Some(filter), |at| self.modules[*at].requester);

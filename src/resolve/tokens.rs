@@ -6,14 +6,14 @@
 pub(super) struct Tokens<'a> {
     /// Directory of the object, without a trailing slash.
     pub origin: &'a [u8],
-    /// `$LIB`
+    /// The value of `$LIB`.
     pub lib: &'a [u8],
-    /// `$PLATFORM`; `None` if the value depends on the processor.
+    /// The value of `$PLATFORM`; `None` if it depends on the processor.
     pub platform: Option<&'a [u8]>,
 }
 
-/// Length of the token `name` at the start of `input`, which follows a `$`; `None` if `input`
-/// starts otherwise. The name is read greedily, so `$ORIGINX` does not match.
+/// Length in bytes, with braces, of the token `name` at the start of `input`, which follows a `$`.
+/// `None` if `input` starts otherwise. The name is read greedily, so `$ORIGINX` does not match.
 fn token(input: &[u8], name: &[u8]) -> Option<usize> {
     let curly = input.first() == Some(&b'{');
     let rest = if curly { &input[1..] } else { input }.strip_prefix(name)?;

@@ -8,9 +8,9 @@ use crate::tree::Errno;
 /// missing paths are only counted: thousands of needs in thousands of directories would be millions
 /// of paths.
 const MOST_OF_ROOT: usize = 1 << 16;
-/// Minimum share of one need.
+/// Minimum number of paths that are recorded for one need.
 const LEAST: usize = 16;
-/// Maximum share of one need.
+/// Maximum number of missing paths that are recorded for one need.
 const MOST: usize = 512;
 
 /// One path that was tried, and its outcome.
@@ -49,7 +49,7 @@ pub enum TriedOutcome {
     NoDirectory,
     /// The loader skips a path of ld.so.cache in a default directory, because of DF_1_NODEFLIB.
     Forbidden,
-    /// The path does not exist, and neither do this number of further paths of the same step.
+    /// The path does not exist. This number of further paths of the same step do not exist either.
     LeftOut(usize),
 }
 

@@ -1,6 +1,6 @@
 //! The check of needed versions at load (`elf/dl-version.c`). An object's DT_VERNEED table lists
-//! versions that it needs, each of a file by name. The loaded object with the file's name must
-//! define the version.
+//! the versions that the object needs, each with the name of a file. The loaded object with this
+//! name must define the version.
 
 use super::{Closure, FoundBy, LOADER, LinkMap, ROOT};
 use crate::facts::FactStore;
@@ -34,8 +34,9 @@ pub struct VersionIssue {
 /// The error that stops the loader during the check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// The module needs versions of a file, and no loaded object has the file's name, which is the
-    /// second field (`assert (needed != NULL)`).
+    /// The module needs versions of a file, and no loaded object has the file's name (`assert
+    /// (needed != NULL)`). The second field is that name, or the path of the module if no closure
+    /// contains the name.
     NoSuchName(ModuleId, StrId),
     /// The module has DT_RELR and does not need the version GLIBC_ABI_DT_RELR of libc.
     Relr(ModuleId),
@@ -70,8 +71,8 @@ fn checked_order(closure: &Closure) -> impl Iterator<Item = (ModuleId, FileId)> 
 #[derive(Default)]
 pub struct VersionMemo {
     /// For each entry of [`NeededFiles`]: the last provider that defined all versions which the
-    /// object needs of this file. The result holds under every entry point, so this provider is not
-    /// checked again.
+    /// object needs from this file. The result holds under every entry point, so this provider is
+    /// not checked again.
     clean: Vec<Option<FileId>>,
     names: Stamped,
 }
@@ -180,7 +181,7 @@ fn find_needed(links: &LinkMap, name: StrId) -> Option<ModuleId> {
 
 /// The second half of the loader's `find_needed`, for a need of the entry point: searches its own
 /// scope (`l_searchlist`), which has filtees that are not in the list. `None` for needs of other
-/// objects, which have no such scope.
+/// objects, which have no scope of their own.
 fn find_in_scope(closure: &Closure, index: ModuleId, name: StrId) -> Option<ModuleId> {
     let mut scope = closure.scope().iter().copied().filter(|_| index == closure.start());
     scope.find(|module| closure.answers(*module, name))
@@ -259,7 +260,7 @@ pub fn check(closure: &Closure, check: VersionCheck<'_>, memory: &mut VersionMem
     out
 }
 
-/// Checks the versions that an object needs of one file. `place` is the index of that file in the
+/// Checks the versions that an object needs from one file. `place` is the index of that file in the
 /// object's version needs.
 fn check_file(
     (requester, object, place): (ModuleId, &Object, usize),
@@ -298,7 +299,7 @@ fn relr_unmarked(object: &Object) -> bool {
 
 /// Sets `version_limit`. If a needed file is missing, the loader sizes an object's version table by
 /// the highest index of some versions. These are the versions that the object defines, and the
-/// versions that it needs of found files. Without such versions, the loader makes no table.
+/// versions that it needs from found files. If there are none, the loader makes no table.
 pub(super) fn limit_tables(links: &mut LinkMap, store: &dyn FactStore, strings: &Strings) {
     if !links.lacks_any() {
         return;

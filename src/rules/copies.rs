@@ -14,7 +14,7 @@ use std::borrow::Cow;
 pub(super) struct LoadedCopy {
     /// The loaded file.
     pub(super) file: FileId,
-    /// The entry point and the module.
+    /// The entry point of the process, and the module of the file in its closure.
     pub(super) at: (RootId, ModuleId),
 }
 

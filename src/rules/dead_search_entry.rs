@@ -1,4 +1,5 @@
-//! `dead-search-entry`: an entry of a search path is not an existing directory.
+//! `dead-search-entry`: an entry of a search path is not an existing directory, or musl ignores the
+//! entry because of an unknown token.
 
 use super::{Query, Rule};
 use crate::audit::EntryState;

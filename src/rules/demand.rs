@@ -40,7 +40,7 @@ pub(super) fn policy_file(origin: &Origin) -> Arc<Located> {
 pub(super) struct GivenDirectory<'a> {
     /// The path of the directory, with links resolved.
     pub(super) dir: &'a Path,
-    /// The prefix to which the paths of policies are relative.
+    /// The prefix that contains the directory. Policies give paths relative to it.
     pub(super) prefix: PathBuf,
     /// The directory relative to `prefix`; empty if the whole prefix was walked.
     base: PathBuf,

@@ -118,7 +118,8 @@ struct Drift<'a> {
     names: BTreeSet<&'a [u8]>,
     /// True if the list has a value whose names are unknown, and so may list further archives.
     is_open: bool,
-    /// Candidate archives that the list may name; `unlisted` has the other candidate archives.
+    /// Candidate archives whose names are in the list, even under a condition. `unlisted` has the
+    /// other candidate archives.
     listed: Vec<ArchiveId>,
     unlisted: Vec<ArchiveId>,
 }
@@ -208,7 +209,8 @@ impl<'a> Drift<'a> {
         out
     }
 
-    /// True if the C library or the compiler provides all candidate archives with this name.
+    /// True if builds link `name` instead of merging it. This holds for libraries of the compiler,
+    /// and for those of the C library unless a listed candidate of a project has the name.
     fn is_of_system(&self, name: &[u8]) -> bool {
         let library = &self.query.library();
         let is_there = |path: &Path| library.entries().any(|(_, entry)| *entry.path == *path);
@@ -243,9 +245,9 @@ impl<'a> Drift<'a> {
         files.into_iter().filter_map(solve).collect()
     }
 
-    /// Findings about archives that are missing from the list. Such an archive is neither listed
-    /// nor merged, but it defines undefined symbols of a library or is needed by an archive that
-    /// does. Symbols to which the merged archive does not refer are ignored.
+    /// Findings about archives that are missing from the list. They are neither listed nor merged,
+    /// but define undefined symbols of a library or are needed by an archive that does. Symbols to
+    /// which the merged archive does not refer are ignored.
     fn needed(
         &self,
         inside: &BTreeMap<ArchiveId, usize>,

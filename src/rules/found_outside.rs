@@ -69,13 +69,15 @@ impl<'a> Home<'a> {
 /// The file with the need, the needed name, and the library that was found.
 type OutsideNeed = (FileId, StrId, FileId);
 
-/// A library that was found outside of the store or prefix, and the entry points that load it.
+/// One need whose library was found outside of the store or prefix of the needing file.
 struct OutsideLibrary {
     edge: Edge,
+    /// The entry points in whose closures the need leads to that library.
     roots: Vec<RootId>,
 }
 
-/// Findings of `rule` about libraries and interpreters outside of a store or prefix.
+/// Findings of `rule` about libraries outside of the store or prefix of the file that needs them.
+/// Store programs with an interpreter outside of every store get findings too.
 pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
     let homes: Vec<Home<'_>> = query.files().map(|(file, _)| Home::of(query, file)).collect();
     let home = |file: FileId| homes[file.index()];

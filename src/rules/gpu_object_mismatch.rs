@@ -116,8 +116,9 @@ type Contradiction = (String, Option<TargetId>);
 /// The number of entries with the same contradiction, and the archive member of the first one.
 type TargetContradictions<'a> = (usize, Option<&'a [u8]>);
 
-/// Findings about entries of bundles that contradict their code. If several bundles of a file have
-/// the same contradiction, they share one finding, which names the first archive member.
+/// Findings about bundle entries that contradict the code in them, and about defects of that code.
+/// If several bundles of a file have the same contradiction, they share one finding, which names
+/// the first archive member.
 fn entries(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Findings {
     let mut told: BTreeMap<Contradiction, TargetContradictions<'_>> = BTreeMap::new();
     for container in &code.containers {

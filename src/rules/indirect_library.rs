@@ -79,8 +79,9 @@ fn check(query: &Query<'_>) -> Findings {
 
 type Names = BTreeSet<Vec<u8>>;
 
-/// The libraries whose symbols `module` uses although it does not need them itself, with these
-/// symbols. The process loads them because libraries that `module` needs need them.
+/// The symbols that `module` uses from libraries it does not need itself, by library. Libraries
+/// that `module` needs load those, directly or through others. Empty if a direct need was not
+/// found.
 fn indirect(
     query: &Query<'_>,
     closure: &Closure,
@@ -105,7 +106,8 @@ fn indirect(
         let defines = |module: &&ModuleId| {
             object_of(module).is_some_and(|object| object.satisfies_link(name))
         };
-        // A copied symbol is also defined in the program, so the program is not a definer here.
+        // The program also defines a copied symbol, as the copy. That definition does not count
+        // here.
         let program = (!is_copy).then_some(&ROOT);
         let mut near = program.into_iter().chain([&LOADER]).chain(&direct);
         if near.clone().any(|module| defines(&module)) {
@@ -122,8 +124,9 @@ fn indirect(
     out
 }
 
-/// True if the reference has a version and `near` defines the name in exactly this version. When
-/// the object was linked, this may have been the default version.
+/// True if the reference has a version and `near` defines the name in exactly this version. The
+/// linker may have bound the reference to `near`, because that version may have been the default at
+/// that time.
 fn has_version(
     query: &Query<'_>,
     closure: &Closure,
@@ -142,7 +145,7 @@ fn has_version(
     lookup::definition(definer, &wanted, limit(near)).is_some()
 }
 
-/// True if a copy relocation uses the symbol.
+/// True if a copy relocation of the file uses the symbol. False if the relocations cannot be read.
 fn copies(query: &Query<'_>, file: Option<FileId>, symbol: SymbolIndex) -> bool {
     let relocations = file.and_then(|file| query.view().relocations(file).ok());
     relocations.is_some_and(|all| {

@@ -10,7 +10,7 @@ use crate::id::{FastMap, FastSet, FileId};
 use crate::order::Arrange as _;
 use object::elf;
 
-/// Libraries of one project that export the same symbols.
+/// Each row lists the sonames of libraries of one project that export the same symbols.
 const ONE_PROJECT: [&[&[u8]]; 2] = [
     // libglvnd: each exports functions of OpenGL that call libGLdispatch.
     &[
@@ -87,7 +87,7 @@ fn is_inline<'q>(
 }
 
 /// True if the loser is a weak function that its library also exports under a longer name. The
-/// winner must be strong, or be such a function too. The library offers its own code under the
+/// winner must be strong, or must have a longer name too. The library offers its own code under the
 /// longer name, and lets other libraries replace the weak name (MPI standard, 15.2.1: `PMPI_Send`
 /// and `MPI_Send`; `__foo` and `foo`; `backtrace` of libunwind and of glibc). An alias with an
 /// unrelated name is ignored: a library that replaces the function does not know the alias.
@@ -192,7 +192,7 @@ fn after_source_name(text: &[u8]) -> Option<&[u8]> {
 pub(super) struct CxxFacts<'q> {
     /// For each file, the classes whose constructor, destructor, vtable or type information the
     /// file refers to, because another library defines them. If the file also defines a member of
-    /// such a class, the member is inline, or both libraries define it.
+    /// one of these classes, the member is inline, or both libraries define it.
     taken: FastMap<FileId, FastSet<&'q [u8]>>,
     /// See [`CxxFacts::keeps_weak`].
     weak: FastMap<FileId, bool>,

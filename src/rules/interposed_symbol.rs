@@ -112,7 +112,7 @@ const MOST: usize = 20;
 /// The interposed symbols of two libraries, over all entry points.
 #[derive(Default)]
 struct Pair {
-    /// Data of different sizes.
+    /// Symbols whose two definitions are data of different sizes; `other` has all other symbols.
     resized: InterposedList,
     other: InterposedList,
     roots: Vec<RootId>,
@@ -128,7 +128,7 @@ struct InterposedList {
     referrers: FastSet<FileId>,
 }
 
-/// One interposed symbol.
+/// The facts about one interposed symbol, from the first reference that is interposed.
 struct Interposed {
     kind: &'static str,
     /// The first file that refers to the symbol.
@@ -228,7 +228,7 @@ fn breadth_first(closure: &Closure, start: ModuleId) -> FastMap<ModuleId, usize>
     order
 }
 
-/// Adds the interposed references to one name under one entry point.
+/// Adds to `pairs` the references to one name that are interposed under one entry point.
 fn note<'q>(
     query: &Query<'q>,
     (root, alone): (RootId, &mut Alone<'_, 'q>),

@@ -153,8 +153,8 @@ struct CopyCandidates {
     stems: FastMap<FileId, usize>,
     /// Number of names that two samples share, without [`Self::frequent`] names.
     shared: FastMap<Two, usize>,
-    /// The names of each sample that more than [`MOST`] libraries define, in ascending order. These
-    /// names are compared only for libraries of one process.
+    /// For each file, the hash values in its sample that belong to more than [`MOST`] libraries, in
+    /// ascending order. They are compared only for libraries of one process.
     frequent: FastMap<FileId, Vec<u32>>,
 }
 

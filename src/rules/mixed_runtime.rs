@@ -58,8 +58,9 @@ are evidence (`may load`), as for `library-twice`.
 /// Runtimes that a process should load from one file only, by soname.
 const SINGLE: [&[u8]; 3] = [b"libc.so.6", b"libstdc++.so.6", LIBGCC];
 const LIBGCC: &[u8] = b"libgcc_s.so.1";
-/// Groups of runtimes of which a process should load only one. Each row has the title in messages,
-/// and the sonames up to `.so`. Python wheels add a hash to sonames (`libgomp-a34b3233.so.1`).
+/// Groups of runtimes: a process should load only one runtime of each group. Each row has the title
+/// in messages, and the sonames up to `.so`. Python wheels add a hash to sonames
+/// (`libgomp-a34b3233.so.1`).
 const KINDS: [(&str, &[&[u8]]); 2] = [
     ("OpenMP runtimes", &[b"libgomp", b"libomp", b"libiomp5"]),
     ("C++ ABI libraries", &[b"libstdc++", b"libc++abi"]),
@@ -117,7 +118,7 @@ fn check(query: &Query<'_>) -> Findings {
     facts.into_iter().map(|((kind, _), fact)| finding(query, &kind, &fact)).collect()
 }
 
-/// The runtimes that are mixed in one closure.
+/// The mixtures of runtimes in one closure, each with the modules that it consists of.
 fn runtimes(query: &Query<'_>, closure: &Closure) -> Vec<(MixtureKind, Vec<ModuleId>)> {
     let mut out = Vec::new();
     let mut kinds: [Vec<(usize, ModuleId)>; KINDS.len()] = Default::default();

@@ -2,8 +2,8 @@
 //! They have the same name with another version, tag or parameter list. If there are none, other
 //! members of the symbol's class or namespace are listed. One pass over the tables of the scopes
 //! serves all symbols; without undefined symbols there is no pass. `undefined-symbol` adds near
-//! misses as evidence, and `why` shows them. The view `archive` and its rules look up members of
-//! archives in the same way.
+//! misses as evidence, and `why` shows them. The view `archive` and the module `near_archives` look
+//! up definitions in archives in the same way.
 
 use super::mangled::{Parts, class_component, first_component, is_in_std, leading_name, parts};
 use crate::audit::Audit;
@@ -28,8 +28,8 @@ const MOST: usize = 3;
 /// Maximum number of other class members that are listed for one symbol.
 const MOST_MEMBERS: usize = 2;
 
-/// The difference between a definition and the undefined symbol. The smallest difference comes
-/// first.
+/// The difference between a definition and the undefined symbol. Reports list earlier variants
+/// first. `Machine` occurs only if there is no other near miss.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Miss {
     Machine,
@@ -80,8 +80,8 @@ struct CandidateDefinition<'a> {
     target: Option<Target>,
 }
 
-/// A key by which definitions are looked up: the name, the scope and last component, or the scope
-/// of the class.
+/// A key by which definitions are looked up. `Name` has the whole name, `Member` the scope and the
+/// last component, and `Class` the scope alone.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum NearKey {
     Name(Vec<u8>),
@@ -92,7 +92,7 @@ enum NearKey {
 /// Definitions that nearly fit undefined symbols, by their keys.
 pub(crate) struct NearMisses<'a> {
     found: FastMap<NearKey, Vec<CandidateDefinition<'a>>>,
-    /// The files in the scope of each entry point.
+    /// The files in the scope of each entry point; empty if [`Self::in_link`] made the table.
     scopes: FastMap<RootId, FastSet<FileId>>,
 }
 
@@ -110,7 +110,7 @@ pub(crate) struct NearQuery {
 #[derive(Default)]
 struct Seconds {
     names: FastSet<Vec<u8>>,
-    /// True if any second component is wanted.
+    /// True if every second component is wanted, whatever `names` has.
     all: bool,
 }
 
@@ -289,10 +289,10 @@ impl<'a> NearMisses<'a> {
         Self { found: gathered(of_files), scopes: FastMap::default() }
     }
 
-    /// The definitions in all files that are nearest to a symbol, the nearest first. An object for
-    /// `target` refers to the symbol. Exact definitions are left out: the same name and machine,
-    /// and the same version or none. The caller knows why the linker did not take them. If nothing
-    /// else is near, the result has definitions for another machine.
+    /// The definitions in all files that are nearest to a symbol, the nearest first. `target` is
+    /// that of the object that refers to the symbol; with `None`, every target fits. Exact
+    /// definitions are left out: the same name and machine, and the same version or none. If
+    /// nothing else is near, the result has definitions of the name for another machine.
     pub(crate) fn of_link(&self, symbol: &[u8], target: Option<Target>) -> Vec<NearMiss<'a>> {
         let (name, version) = split(symbol);
         let links = |definition: &CandidateDefinition<'a>| match (target, definition.target) {
@@ -317,7 +317,7 @@ impl<'a> NearMisses<'a> {
     }
 
     /// The definitions nearest to a symbol that `file` refers to, in the scope of an entry point,
-    /// the nearest first. A definition of the same name in `file` itself is left out. Such a
+    /// the nearest first. A definition of the same name in `file` itself is left out. That
     /// definition only reserves space for a variable that the program copies from a library.
     pub(crate) fn of(&self, file: FileId, symbol: &[u8], root: RootId) -> Vec<NearMiss<'a>> {
         let Some(scope) = self.scopes.get(&root) else { return Vec::new() };
@@ -372,7 +372,7 @@ fn split(name: &[u8]) -> (&[u8], Option<&[u8]>) {
     (&name[..at], Some(version.strip_prefix(b"@").unwrap_or(version)))
 }
 
-/// Definitions by their keys, in the order of the files.
+/// Definitions by their keys, in the order of the files, at most [`MOST_OF_ALL`] for each key.
 fn gathered(
     of_files: Vec<Vec<(NearKey, CandidateDefinition<'_>)>>,
 ) -> FastMap<NearKey, Vec<CandidateDefinition<'_>>> {
@@ -386,7 +386,8 @@ fn gathered(
     found
 }
 
-/// The way in which a member of the same name differs from `own`; `None` if `other` has no parts.
+/// The way in which `other`, with the same scope and last component, differs from `own`. `None` if
+/// the name `other` has no parts.
 fn differs(own: &Parts<'_>, other: &[u8]) -> Option<Miss> {
     let other = parts(other)?;
     Some(if other.parameters != own.parameters {

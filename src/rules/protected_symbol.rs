@@ -74,7 +74,8 @@ fn check(query: &Query<'_>) -> Findings {
     protected.into_iter().filter_map(finding).collect()
 }
 
-/// A symbol that a program takes from a library.
+/// A symbol of a library that a program copies, or to which the program gives an address of its
+/// own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TakenSymbol {
     pub(super) program: FileId,

@@ -134,19 +134,21 @@ impl<'a> Query<'a> {
         &self.plan.hosts[number]
     }
 
-    /// Needs that were not found, each with the paths that the loader tried.
+    /// Needs for which the loader finds no file, each with the paths that it tried.
     pub(super) fn missing(&self) -> Vec<(&'a MissingLibrary, &'a [Tried])> {
         let missing = self.audit.diagnosis.missing.iter();
         missing.zip(self.explained.tried.iter().map(Vec::as_slice)).collect()
     }
 
-    /// True if the object's prefix has a file with the name of the missing library.
+    /// True if the prefix of the object with the need has a file with the name of the missing
+    /// library.
     pub(super) fn lies_in_prefix(&self, missing: &MissingLibrary) -> bool {
         let Audit { candidates, corpus, prefixes, .. } = self.audit;
         candidates.holds(corpus, prefixes, missing.file, &missing.name)
     }
 
-    /// Files with the name of the missing library in the object's prefix, audited or not.
+    /// Files with the name of the missing library, audited or not, in the prefix of the object with
+    /// the need.
     pub(super) fn in_prefix(
         &self,
         missing: &MissingLibrary,
@@ -156,7 +158,8 @@ impl<'a> Query<'a> {
         paths.iter().filter_map(|path| Some((corpus.file_at(path)?, path.as_path())))
     }
 
-    /// True if there is a whitelist and the prefix does not hold the missing library.
+    /// True if the policy has a whitelist, and [`Self::lies_in_prefix`] is false for the missing
+    /// library.
     pub(super) fn is_outside(&self, missing: &MissingLibrary) -> bool {
         self.plan.policy.is_closed() && !self.lies_in_prefix(missing)
     }
@@ -174,12 +177,12 @@ impl<'a> Query<'a> {
         NearMisses::find(self.audit, &places.collect::<Vec<_>>())
     }
 
-    /// Needed versions that were not found.
+    /// Needed symbol versions that the loaded library does not define.
     pub(super) fn missing_versions(&self) -> &'a [MissingVersion] {
         &self.audit.diagnosis.versions
     }
 
-    /// Errors at which the loader stops.
+    /// Errors at which the loader stops, each with the entry points that do not start.
     pub(super) fn stopped(&self) -> &'a [Stopped] {
         &self.audit.diagnosis.stopped
     }
@@ -257,8 +260,8 @@ impl<'a> Query<'a> {
         &self.audit.library
     }
 
-    /// The archive that the object was probably linked from, and its members that refer to an
-    /// undefined symbol. `None` if no archive refers to the symbol.
+    /// The archive that `file` was probably linked from, and the archive's members that refer to
+    /// `symbol`, which `file` leaves undefined. `None` if no archive refers to the symbol.
     pub(super) fn trace(&self, file: FileId, symbol: &[u8]) -> Option<&'a Traced> {
         let traces: &'a Traces = &self.explained.traces;
         traces.get(&(file, symbol.to_vec()))
@@ -422,8 +425,9 @@ impl<'a> Query<'a> {
         &self.audit.dangling
     }
 
-    /// The names in `names` that exist in a listed directory. The walk keeps only hashes of names,
-    /// so the result may, rarely, have a wrong name. For rules that declare `Wants::NAMES_MET`.
+    /// The names in `names` that the walk met in some directory. The walk keeps only hashes of
+    /// names, so the result may, rarely, have a wrong name. For rules that declare
+    /// `Wants::NAMES_MET`.
     pub(super) fn names_met(&self, names: impl Iterator<Item = OsString>) -> FastSet<OsString> {
         self.audit.names_met(names.collect())
     }

@@ -1,5 +1,5 @@
-//! Candidates for a missing library: why the loader did not take them, and the search-path entry
-//! with which the loader would take them.
+//! Candidates for a library that is missing or was found in the wrong place. Each candidate gets
+//! the reason why the loader did not take it, and the search-path entry with which it would.
 
 use super::Query;
 use super::query::last_part;
@@ -21,7 +21,8 @@ const ONLY_SONAME: &str = "only its DT_SONAME is the needed name";
 /// Maximum number of entry points in whose link maps an object is looked up.
 const MOST_ROOTS: usize = 16;
 
-/// A need for which the loader finds no file.
+/// A need for which the loader finds no file, or a file outside of the store or prefix of the
+/// object.
 #[derive(Clone, Copy)]
 pub(super) struct Need<'a> {
     /// The object that has the need.
@@ -136,7 +137,7 @@ impl Query<'_> {
     }
 
     /// A version that the object needs from the library and that the file at `path` lacks. If the
-    /// loader takes such a file, it ends the process (`elf/dl-version.c`).
+    /// loader takes a file without a needed version, it ends the process (`elf/dl-version.c`).
     fn lacking_version(&self, need: Need<'_>, path: &Path) -> Option<Vec<u8>> {
         let user = self.view().object(need.file)?;
         let candidate = self.view().object(self.file_at(path)?)?;

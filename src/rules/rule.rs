@@ -13,19 +13,19 @@ use crate::wants::Wants;
 pub struct Rule {
     /// The permanent id by which policies, options and reports name the rule.
     pub id: RuleId,
-    /// The group. Policies and options can set the level of a whole group.
+    /// The group of the rule. Policies and options can set the level of all rules of a group.
     pub group: RuleGroup,
     /// The default level. Policies and options can set another.
     pub level: Level,
     /// The defect that the rule reports, in one line of at most 72 bytes without a full stop.
     pub summary: &'static str,
-    /// The page, in Markdown, with the headings of [`super::HEADINGS`].
+    /// The documentation page of the rule, in Markdown, with the headings of [`super::HEADINGS`].
     pub docs: &'static str,
     /// The files about which the rule has findings.
     pub checked_files: CheckedFiles,
     /// True if a finding of the rule is about a missing library and lists the undefined references
-    /// that the library explains. The report counts these references, so such a rule runs even if
-    /// its level is `allow`.
+    /// that the library explains. The report counts these references, so the rule runs even if its
+    /// level is `allow`.
     pub explains: bool,
     leaves_open: bool,
     keys: Option<&'static [&'static str]>,
@@ -129,7 +129,7 @@ impl Rule {
         Self { keys: Some(keys), ..self }
     }
 
-    /// Sets a level that differs from that of its group.
+    /// Sets a default level other than that of the group.
     pub(super) const fn at(self, level: Level) -> Self {
         Self { level, ..self }
     }

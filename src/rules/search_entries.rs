@@ -1,5 +1,6 @@
 //! Code that the rules about single entries of search paths share. It finds the libraries that the
-//! loader takes through an entry, and makes the finding. This module is not a rule.
+//! loader takes through an entry, recognises unsafe entries, and makes the finding. This module is
+//! not a rule.
 
 use super::query::Query;
 use crate::audit::{EntryState, SearchEntries, SearchEntry};

@@ -1,4 +1,5 @@
-//! `undecided`: questions that the audit could not answer.
+//! `undecided`: questions that the audit could not answer, such as the loader of a file or the
+//! result of a policy's requirement.
 
 use super::{Query, Rule};
 use crate::audit::{LeftOut, Undecided};

@@ -128,9 +128,9 @@ fn all_filtees(filtees: &FastMap<FileId, FastSet<FileId>>, library: FileId) -> F
     out
 }
 
-/// The pairs of `unused` whose object uses the library through the program. The program has a copy
-/// of the library's data or fixes the address of its function, and the object refers to that
-/// symbol.
+/// Pairs of an object in `unused` and a library whose symbol the object uses through the program.
+/// The program has a copy of the data or fixes the address of the function. Pairs that are not in
+/// `unused` may occur too.
 fn used_through_program(query: &Query<'_>, used: &FastSet<Pair>, unused: &[Pair]) -> Vec<Pair> {
     // For each object, the hashes of its undefined symbols.
     let mut referred: FastMap<FileId, FastSet<u32>> = FastMap::default();

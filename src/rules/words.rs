@@ -180,7 +180,7 @@ impl Query<'_> {
         self.installed().libraries(name, target, libc).map(evidence).collect()
     }
 
-    /// Evidence for the members that refer to a symbol, in the archive that the object was probably
+    /// Evidence for the members that refer to a symbol, in the archive that `file` was probably
     /// linked from.
     pub(super) fn traced(&self, file: FileId, symbol: &[u8]) -> Vec<Evidence> {
         let Some(traced) = self.trace(file, symbol) else { return Vec::new() };
@@ -204,8 +204,8 @@ impl Query<'_> {
         out
     }
 
-    /// Sets the reason of candidate archives that a deps list lacks, if the object was linked from
-    /// the archive that is merged from that list.
+    /// Sets the reason `not in LIST` of candidate archives that a list of archives does not name.
+    /// This applies if `file` was probably linked from an archive that is merged from that list.
     pub(super) fn unlisted(&self, file: FileId, symbol: &[u8], candidates: &mut [Evidence]) {
         let Some(traced) = self.trace(file, symbol) else { return };
         for (merged, archives) in self.merged() {
@@ -224,8 +224,8 @@ impl Query<'_> {
         }
     }
 
-    /// Candidates that have the library's name as soname or file name, and that an object of
-    /// `target` can load.
+    /// Candidates whose soname or file name is the last part of `name`, and that an object of
+    /// `target` can load. At most [`MOST_CANDIDATES`].
     pub(super) fn library_candidates(&self, name: &[u8], target: Target) -> Vec<Evidence> {
         let base = last_part(Path::new(OsStr::from_bytes(name)));
         let found = self.libraries_named(base);

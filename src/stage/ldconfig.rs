@@ -194,7 +194,8 @@ impl LdconfigRun<'_> {
         }
     }
 
-    /// Adds the entries of one directory. If it `stays` as it is, they come from the present cache.
+    /// Adds the entries of one directory. Takes them from the present cache if `stays` is true: the
+    /// installation then changes no library in the directory.
     fn take(&mut self, dir: &Path, real: &Path, stays: bool) {
         let file = |name: &OsStr| dir.join(name).into_os_string().into_encoded_bytes();
         if stays {

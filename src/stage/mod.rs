@@ -81,7 +81,8 @@ pub struct StagedTree {
 
 impl StagedTree {
     /// Staged files whose installed path (key) differs from the path below their stage (value). A
-    /// directory of such a path is a link in the sysroot, such as `/lib` of a merged `/usr`.
+    /// directory in the path below the stage is then a link in the sysroot, such as `/lib` of a
+    /// merged `/usr`.
     pub fn moved(&self) -> &FastMap<PathBuf, PathBuf> {
         &self.moved
     }
@@ -155,7 +156,7 @@ pub fn lay(
     Ok(StagedTree { merged, whole: Vec::new(), moved: brought.moved })
 }
 
-/// The files that the stages laid so far bring.
+/// The files of the stages that are laid already.
 #[derive(Default)]
 struct Brought {
     /// Keyed by installed path: the index of the stage.

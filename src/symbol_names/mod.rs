@@ -172,8 +172,8 @@ impl Growing {
         self.whole
     }
 
-    /// False only if no name added so far has this hash. A name that another thread is adding may
-    /// be missed.
+    /// False only if no name with this hash was added. A name that another thread is adding may be
+    /// missed.
     pub fn may_hold(&self, hash: u64) -> bool {
         let (word, bit) = place(hash);
         self.filter[word].load(Ordering::Relaxed) & bit != 0

@@ -101,7 +101,8 @@ pub trait Tree: Sync {
         self.look(path).map(|(kind, _)| kind)
     }
 
-    /// True if `path` itself is a symbolic link. False also if `path` cannot be read.
+    /// True if `path` itself is a symbolic link. False for any other entry, and if `path` cannot be
+    /// read.
     fn is_link(&self, path: &Path) -> bool {
         self.read_link(path).is_ok()
     }

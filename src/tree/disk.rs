@@ -43,7 +43,7 @@ impl DiskTree {
         Ok(Self { root, cwd: Some("/".into()), ..Self::default() })
     }
 
-    /// This tree, with relative paths taken from `cwd`.
+    /// This tree, with `cwd` as the base of relative paths.
     #[must_use]
     pub fn seen_from(self, cwd: PathBuf) -> Self {
         Self { cwd: Some(cwd), ..self }

@@ -76,8 +76,8 @@ impl Handle {
         self.file.stat().map_or(true, |now| content(now) != content(self.stat))
     }
 
-    /// True if the size or times have changed since the file was opened, or cannot be read. The
-    /// bytes that were read may then mix two versions of the file.
+    /// True if the size, times or permission bits have changed since the file was opened, or cannot
+    /// be read. The bytes that were read may then mix two versions of the file.
     pub fn changed(&self) -> bool {
         self.file.stat() != Ok(self.stat)
     }
@@ -98,10 +98,10 @@ impl Deref for KeptOpen {
     }
 }
 
-/// Upper bound for the number of files that one tree holds open. Fewer are held if [`SHARE_HELD`]
-/// gives a lower number.
+/// Maximum number of files that one tree holds open. If one eighth of the process's descriptor
+/// limit is lower, that number applies (see [`SHARE_HELD`]).
 const MOST_HELD: usize = 32;
-/// The share of the process's descriptor limit that one tree may hold open: one eighth.
+/// Divisor of the process's descriptor limit: one tree holds at most one eighth of the limit open.
 const SHARE_HELD: u64 = 8;
 
 /// Number of files that one tree holds open. Each tree has its own count, so that two audits in one

@@ -81,8 +81,8 @@ impl Reached {
     }
 }
 
-/// The components of a path, last first. If the path ends with a slash, it must be a directory, and
-/// the list begins with `.`.
+/// The components of a path, last first. A trailing slash requires a directory, so the list then
+/// begins with `.`.
 fn parts(path: &Path) -> Vec<OsString> {
     let bytes = path.as_os_str().as_bytes();
     let names = bytes.split(|b| *b == b'/').filter(|name| !name.is_empty() && *name != b".");

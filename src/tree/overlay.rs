@@ -337,8 +337,8 @@ impl OverlayTree {
     }
 }
 
-/// True for a directory. False also for an error that means that the path does not exist. Other
-/// errors are returned.
+/// True for a directory. False for any other entry, and for an error that means that the path does
+/// not exist. Other errors are returned.
 fn is_directory(node: Result<DirEntryKind, Errno>) -> Result<bool, Errno> {
     Ok(present(node)? == Some(DirEntryKind::Kind(EntryType::Directory)))
 }

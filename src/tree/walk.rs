@@ -1,6 +1,6 @@
 //! The walk: reads given files directly and lists given directories. It checks the first bytes of
-//! every regular file, and passes files of enabled classes, still open, to a reader. Workers run in
-//! parallel.
+//! every regular file. It passes files of enabled classes to a reader while they are open; files of
+//! text classes are only listed. Workers run in parallel.
 //!
 //! The walk classifies and counts entries, and knows no format beyond [`Classes`]. `consume` runs
 //! on the worker that opened the file, so no open file waits in a queue. The result is sorted by
@@ -28,7 +28,7 @@ pub use super::walked::{
 /// Size in bytes of the first read of a file: enough for the headers and usually for PT_INTERP.
 pub const HEAD: usize = 4096;
 
-/// A file whose class is enabled and is not a text class.
+/// An open file of an enabled class that is not a text class.
 pub struct WalkedFile<'a> {
     /// The class of the file, by its first bytes and its name.
     pub class: Class,
@@ -43,7 +43,8 @@ pub struct WalkedFile<'a> {
 pub struct Visit<'a, C> {
     /// The enabled classes. Files of text classes are listed, all others are passed to `consume`.
     pub classes: Classes,
-    /// Called with each open file. The result is stored as [`WalkedName::item`].
+    /// Called with each open file of an enabled class that is not a text class. The result is
+    /// stored as [`WalkedName::item`].
     pub consume: &'a C,
     /// Returns true for a path to keep in [`Walked::named`], whatever the file contains.
     pub is_named: &'a (dyn Fn(&Path) -> bool + Sync),

@@ -10,7 +10,7 @@ use std::ffi::{OsStr, OsString};
 use std::hash::BuildHasher as _;
 use std::path::{Path, PathBuf};
 
-/// One name of a file whose class is enabled and is not a text class.
+/// One name of a file of an enabled class that is not a text class.
 pub struct WalkedName<T> {
     /// The path by which the walk found the file.
     pub path: PathBuf,

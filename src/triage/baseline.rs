@@ -8,9 +8,10 @@
 //! digits.
 //!
 //! The path of a line is the path of the file below its prefix, with the full file name. The
-//! fingerprint has the file name cut to the soname. A line therefore still matches if a new version
-//! of the library has another file name. If several findings have the fingerprint, the finding with
-//! the path of the line gets the line. The name of a line is only for people.
+//! fingerprint is computed from the file name cut to the soname. A line therefore still matches if
+//! a new version of the library has another file name. If several findings have the fingerprint,
+//! the finding with the path of the line gets the line. Matching ignores the name of a line: people
+//! read it, and `scope` uses it to decide if a line is stale.
 
 use super::fingerprint::DIGITS;
 use crate::finding::Finding;
@@ -38,11 +39,12 @@ pub struct BaselineLine {
     pub line: u32,
     /// The finding's fingerprint: 32 hexadecimal digits in lower case.
     pub fingerprint: String,
-    /// The id of the finding's rule, which this version may not know.
+    /// The id of the finding's rule. This version of linkaudit may not have the rule.
     pub rule: String,
     /// The path of the finding's file below its prefix; empty for `-`.
     pub path: Vec<u8>,
-    /// The name in the finding: a symbol, library, target, member or detail.
+    /// The subject of the finding: a symbol, library, target, member or detail, with `@` and a
+    /// version if it has one. Empty for `-`.
     pub name: Vec<u8>,
     /// The reason why the finding is accepted; `None` if the line states none.
     pub reason: Option<String>,
@@ -99,7 +101,8 @@ impl Broken {
 }
 
 impl Baseline {
-    /// Reads a baseline; the error lists every invalid line.
+    /// Parses the content of a baseline. `name` is the name of the file in messages. The error has
+    /// all invalid lines, and its message shows the first 50.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, Broken> {
         let file: Arc<str> = name.into();
         let mut out = Self { name: Arc::clone(&file), entries: Vec::new(), tail: Vec::new() };
@@ -132,7 +135,7 @@ impl Baseline {
 
 impl BaselineLine {
     fn parse(line: &[u8], number: u32) -> Result<Self, String> {
-        // A `#` inside a field is escaped.
+        // Fields escape `#`, so the first `#` of a line begins the reason.
         let comment = line.iter().position(|b| *b == b'#').unwrap_or(line.len());
         let (fields, comment) = line.split_at(comment);
         let fields: Vec<&[u8]> =
@@ -173,8 +176,9 @@ pub(super) fn line(fingerprint: &str, finding: &Finding) -> String {
     format!("{fingerprint} {} {} {name}", finding.rule, encoded(path))
 }
 
-/// The subject of a finding: the first of symbol, library, target, member and detail that it has,
-/// followed by `@` and the version. Empty if it has none of them.
+/// The subject of a finding: the first of symbol, library, target, member and detail that it has.
+/// `@` and the version follow, if it has a version. Without a subject, the version alone; empty
+/// without both.
 fn name(finding: &Finding) -> Vec<u8> {
     let Finding { symbol, library, target, member, detail, .. } = finding;
     let key = [symbol, library, target, member, detail].into_iter().flatten().next();

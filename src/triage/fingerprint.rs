@@ -2,8 +2,8 @@
 //! at another path. A fingerprint depends only on the finding and the soname of its file. A
 //! baseline may have several lines with one fingerprint.
 //!
-//! The first eight digits depend only on the package. By these digits, a run finds the baseline
-//! lines of packages that it did not audit.
+//! The first eight digits depend only on the package. From these digits, a run knows which baseline
+//! lines are about packages that it did not audit.
 
 use crate::facts::FileFacts;
 use crate::finding::Finding;
@@ -65,8 +65,8 @@ fn digits(bytes: &[u8], count: usize) -> String {
     bytes.iter().take(count / 2).flat_map(digits).collect()
 }
 
-/// The fingerprints of a finding under the further hard links of its file. A run over a part of a
-/// tree may find the file only under such a link.
+/// The fingerprints that a finding has under the other hard links of its file. A run over a part of
+/// the tree may see only one of these paths.
 pub(super) fn of_links(finding: &Finding, sonames: &Sonames) -> Vec<String> {
     let full = finding.full_path();
     let print = |below: &Path| {
@@ -76,7 +76,8 @@ pub(super) fn of_links(finding: &Finding, sonames: &Sonames) -> Vec<String> {
     sonames.links_of(finding).map(print).collect()
 }
 
-/// The DT_SONAME and the further hard links of each file, keyed by the full path.
+/// The DT_SONAME and the other hard links of each file, keyed by the full path at which it was
+/// read.
 #[derive(Debug, Default)]
 pub struct Sonames {
     by_path: FastMap<Vec<u8>, Vec<u8>>,
@@ -92,7 +93,7 @@ impl Sonames {
         Self { by_path: files.filter_map(known).collect(), links: FastMap::default() }
     }
 
-    /// Stores the further hard links of files.
+    /// Adds the other hard links of `files`.
     #[must_use]
     pub fn with_links<'a>(mut self, files: impl Iterator<Item = &'a FileFacts>) -> Self {
         for file in files {
@@ -104,7 +105,8 @@ impl Sonames {
         self
     }
 
-    /// The further hard links of the file of a finding, as paths below its prefix.
+    /// The other hard links of the file of a finding, as paths below its prefix. Links outside of
+    /// the prefix are skipped.
     pub(super) fn links_of<'s>(
         &'s self,
         finding: &'s Finding,
@@ -157,7 +159,7 @@ impl FingerprintFile {
         Self::at(&finding.file, &path)
     }
 
-    /// `path` is the path below the prefix, shortened to the soname.
+    /// `path` is the path below the prefix, with the file name shortened to the soname.
     fn at(file: &Located, path: &[u8]) -> Self {
         let name = package_name(file.prefix.as_deref());
         let mut hasher = Sha256::new();

@@ -1,7 +1,7 @@
 //! Assigns baseline lines to findings. A baseline is a multiset: n lines with one fingerprint waive
 //! at most n findings. Findings that need a waiver get lines before other findings. In each of the
-//! two groups, findings with exactly the path of a line get lines first. Lines about a further hard
-//! link of a file are assigned last.
+//! two groups, findings with exactly the path of a line get lines first. Lines that match only
+//! under another hard link of a file are assigned last.
 
 use super::AppliedWaiver;
 use super::baseline::{Baseline, BaselineLine};
@@ -16,10 +16,10 @@ use std::sync::Arc;
 pub(super) struct LineRequest<'a> {
     pub(super) finding: &'a Finding,
     pub(super) fingerprint: &'a str,
-    /// Its fingerprints under further hard links of the file.
+    /// The fingerprints that the finding has under the other hard links of its file.
     pub(super) of_links: &'a [String],
-    /// True if the finding gets a line before the findings for which it is false. During triage, it
-    /// is true if no policy waives the finding and its level is not `allow`.
+    /// Findings with `true` get lines before findings with `false`. During triage, `true` means
+    /// that no policy waives the finding and its level is not `allow`.
     pub(super) needs_line: bool,
 }
 
@@ -88,8 +88,8 @@ impl<'a> Lines<'a> {
 
     /// The lines that no finding got: the indices of stale lines, and the number of the other
     /// lines. A line is stale if this run could have made its finding. `most` returns how many
-    /// findings with the fingerprint of a line this run could have made. At most as many lines with
-    /// this fingerprint are used or stale.
+    /// findings with the fingerprint of a line this run could have made. A line becomes stale only
+    /// while the used and stale lines with its fingerprint are fewer than that.
     pub(super) fn unused(&self, most: impl Fn(&BaselineLine) -> usize) -> (Vec<usize>, usize) {
         let entries = || self.baseline.entries.iter().zip(&self.used).enumerate();
         let mut made: FastMap<&str, usize> = FastMap::default();

@@ -16,12 +16,12 @@ pub struct Rewrite {
     pub added: Vec<String>,
     /// The stale lines that were removed, safe to show.
     pub removed: Vec<String>,
-    /// Number of findings without a line, because no lines may be added.
+    /// Number of findings that got no line because new lines were not allowed; 0 if they were.
     pub left_out: usize,
 }
 
-/// The new baseline after a run with the result `triage`. `known` is the baseline of the run.
-/// `may_add` is true if findings without a line get new lines.
+/// Makes the new baseline after a run with the result `triage`. `known` is the baseline of the run;
+/// `None` starts an empty one. `may_add` allows new lines for findings without a line.
 pub fn rewrite(known: Option<&Baseline>, triage: &Triage, may_add: bool) -> Rewrite {
     let old = known.map_or(&[][..], |baseline| &baseline.entries);
     let new = without_line(known, triage);
@@ -58,7 +58,8 @@ pub fn rewrite(known: Option<&Baseline>, triage: &Triage, may_add: bool) -> Rewr
     out
 }
 
-/// Findings without a line in the baseline.
+/// The findings of `triage.findings` for which `known` has no line. All of them if `known` is
+/// `None`.
 fn without_line<'a>(
     known: Option<&Baseline>,
     triage: &'a Triage,

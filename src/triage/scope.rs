@@ -2,8 +2,8 @@
 //! waiver or baseline line is stale. A line about a file outside of the run is not stale.
 //!
 //! Some findings about a file depend on the entry points that load it and on candidates beside it.
-//! A run over a part of a prefix may miss such findings although the defects still exist. For such
-//! findings, a line is stale only if the file no longer names the symbol or library.
+//! A run over a part of a prefix may miss such findings although the defects still exist. In that
+//! case, a line is stale only if its file no longer names the symbol or library.
 
 use super::baseline::BaselineLine;
 use super::fingerprint::{Sonames, package_digits, package_name};
@@ -39,12 +39,12 @@ pub struct RunScope<'a> {
     cut: FastSet<Below>,
     /// Facts that the run did not decide. The run may lack findings about these facts.
     undecided: UndecidedFacts,
-    /// Directories of the command line, as package and path below the prefix. `None` means all
-    /// packages.
+    /// Directories of the command line: the digits of the package, and the path below its prefix. A
+    /// directory that contains a store also has an entry with `None`, which covers all packages.
     dirs: Vec<(Option<String>, Vec<u8>)>,
     /// Directories of the command line that are inside another one, as paths below the outer
-    /// directory. Findings about their files have paths below the inner directory. A line with a
-    /// path below the outer directory is therefore not stale.
+    /// directory. In this run, findings about their files have paths below the inner directory. A
+    /// line from a run over the outer directory alone has a longer path, and is not stale.
     nested: FastSet<Below>,
     /// Paths that could not be read. The run may lack findings about files there.
     blind: FastSet<Below>,
@@ -117,9 +117,10 @@ impl<'s> ScopeNames<'s> {
         Self { scope, sorted: OnceLock::new(), undecided: OnceLock::new() }
     }
 
-    /// True if the unused `waiver` could have matched. Its rule must have run, and its path must
-    /// match a file that the rule checks. For a waiver without a path, the run must have audited a
-    /// directory. The run must also have decided all facts that the waiver could match.
+    /// True if this run would have made the finding of the unused `waiver`, if the defect still
+    /// existed. The rule must have run, and the waiver's path must match a file that the rule
+    /// checks. For a waiver without a path, the run must have audited a directory. The run must
+    /// also have decided all facts that the waiver could match.
     pub(super) fn concern(&self, waiver: &Waiver) -> bool {
         self.scope.is_active(&waiver.rule)
             && match &waiver.path {

@@ -1,5 +1,5 @@
 //! Facts that a run did not decide: files that were read or loaded only partly, and references that
-//! a missing library explains. The run cannot tell if a finding about such a fact is gone.
+//! a missing library explains. The run cannot know if a finding about an undecided fact is gone.
 
 use crate::audit::Audit;
 use crate::format::elf::Object;
@@ -15,11 +15,12 @@ type NamesByFile = FastMap<FileId, FastSet<Vec<u8>>>;
 pub(super) struct UndecidedFacts {
     /// Files that were read only in part.
     pub(super) partial: FastSet<FileId>,
-    /// Dynamic objects that no entry point loads, or that some entry point may not load completely.
-    /// In the second case, the loader does not exist or stops, or the loaded libraries depend on
-    /// the processor, the working directory or the process.
+    /// Dynamic objects that no entry point loads, and the objects of each uncertain closure. A
+    /// closure is uncertain if its loader does not exist or stops. It is also uncertain if it
+    /// depends on an unknown processor or working directory, or on the process.
     not_loaded: FastSet<FileId>,
-    /// References that a missing library explains, as symbols with versions, by file.
+    /// References that a missing library explains, as `symbol` or `symbol@version`, by the file
+    /// that has the reference.
     explained: NamesByFile,
     /// Libraries that were not found, by the file that needs them.
     missing: NamesByFile,
@@ -80,8 +81,8 @@ impl UndecidedFacts {
         out
     }
 
-    /// True if the run does not decide a baseline line about `name` in `file`, for a rule that
-    /// depends on the entry points.
+    /// True if the run cannot decide if the finding of a baseline line still occurs. The line is
+    /// about `name` in `file`, and `rule` depends on the entry points.
     pub(super) fn leaves_open(&self, file: FileId, rule: &str, name: &[u8]) -> bool {
         let has = |facts: &NamesByFile, name: &[u8]| {
             facts.get(&file).is_some_and(|own| own.contains(name))

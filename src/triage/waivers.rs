@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 /// The waivers of one run, and their matches.
 pub(super) struct Waiving<'a> {
     plan: &'a Plan,
-    /// The further hard links of files. Waivers may name any of these links.
+    /// The other hard links of files. Waivers may name any of these links.
     sonames: &'a Sonames,
     /// For each rule, indices in `Policy::waivers`.
     of_rule: FastMap<&'a str, Vec<usize>>,
@@ -120,7 +120,7 @@ impl<'a> Waiving<'a> {
         waiver.expires.is_some_and(|last| last < self.plan.today)
     }
 
-    /// The state of a waiver after all findings have been matched.
+    /// The state of a waiver after [`Self::take`] has matched all findings of its rule.
     fn state(&self, at: usize, waiver: &Waiver, names: &ScopeNames<'_>) -> WaiverState {
         let hit = self.hits[at].load(Relaxed);
         // Waivers of built-in policies are never stale, because users cannot change them.
@@ -172,8 +172,8 @@ const KEYS: [WaiverKey; 7] = [
     (|waiver| &waiver.detail, |finding| finding.detail.as_deref()),
 ];
 
-/// The first waiver, by policy name and line, that accepts a finding on the day `today`. `sonames`
-/// has the further hard links of files.
+/// The first waiver, by policy name and line, that accepts a finding on the day `today`. `None` if
+/// no waiver accepts it. `sonames` has the other hard links of files.
 pub fn waiver_of<'p>(
     policy: &'p Policy,
     today: Day,
@@ -187,7 +187,7 @@ pub fn waiver_of<'p>(
 }
 
 /// True if all selectors of `waiver` match the finding. A selector does not match an absent key.
-/// The path selector may match a further hard link of the file. The caller has compared the rules.
+/// The path selector may match another hard link of the file. The caller has compared the rules.
 fn matches(waiver: &Waiver, finding: &Finding, sonames: &Sonames) -> bool {
     let fits = |(selector, value): &WaiverKey| match (selector(waiver), value(finding)) {
         (None, _) => true,

@@ -41,14 +41,14 @@ impl<T> NamedFormat for ViewOutput<T> {
     }
 }
 
-/// The number `n` with its noun.
+/// The number `n` and its noun, such as `1 file` or `2 files`.
 fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// The options and paths of a run, for a suggested command line. The paths are replaced by
-/// `PATH...` if there are none or more than three, or with `--files-from`. The same holds if a path
-/// has characters that cannot be printed.
+/// The options and paths of a run as text, for a suggested command line. `PATH...` stands for the
+/// paths with `--files-from`, and if there are none or more than three. It also stands for them if
+/// a path has characters that cannot be printed.
 fn typed_input(subject: &Subject<'_>) -> String {
     use std::os::unix::ffi::OsStrExt as _;
     let Plan { paths, stages, typed_options, listed, .. } = subject.plan;

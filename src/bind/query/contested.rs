@@ -2,10 +2,10 @@
 //! interchangeable. Most names with several definitions are inline functions and templates, which
 //! are interchangeable.
 //!
-//! [`Contested::find`] finds these names and the libraries that define or use them, from the hash
-//! tables and references of libraries. [`Contested::take`] reads the relocations of these libraries
-//! only. `answer` binds these relocations under the entry points that load two definitions. Entry
-//! points with the same `Decisive` key share one answer.
+//! [`Contested::find`] finds contested names and the libraries that define or use them, from the
+//! hash tables and references of libraries. [`Contested::take`] stores the relocations of these
+//! libraries that use such a name. `answer` binds these relocations under the entry points that
+//! load two definitions. Entry points with the same `Decisive` key share one answer.
 //!
 //! References of the program itself are skipped, because the scope of a program is always its own
 //! closure.
@@ -42,9 +42,9 @@ struct ContestedName(u32);
 pub struct Contested {
     /// By file: the names that it defines, ascending.
     defined: FastMap<FileId, Vec<ContestedName>>,
-    /// By file: the symbols that a relocation may use, with their names.
+    /// By file: its symbols with a contested name. [`Self::take`] replaces them by relocations.
     used: FastMap<FileId, Vec<Used>>,
-    /// By file: the relocations that use a symbol in `used`, in the loader's order.
+    /// By file: the relocations that use a contested name, in the loader's order.
     relocations: FastMap<FileId, Vec<(Relocation, ContestedName)>>,
     /// By file: the names in `relocations`, ascending.
     referred: FastMap<FileId, Vec<ContestedName>>,
@@ -54,8 +54,8 @@ pub struct Contested {
     by_word: FastMap<HashWord, ContestedName>,
     /// By name: its GNU hash without the lowest bit.
     hashes: Vec<u32>,
-    /// By file: contested names for which the linker made a symbol because the file defines a
-    /// version of that name. Such a symbol is not a definition.
+    /// By file: contested names for which its linker added an absolute symbol, because a version of
+    /// the file has the same name. This symbol is not a definition.
     versions: FastMap<FileId, Vec<ContestedName>>,
 }
 
@@ -73,7 +73,7 @@ struct Used {
     name: ContestedName,
 }
 
-/// The contested words in the hash table of one library.
+/// The words that the hash table of one library shares with others of a scope.
 #[derive(Default)]
 struct InTable<'a> {
     /// Definitions, each with its word and its GNU hash without the lowest bit.
@@ -82,8 +82,8 @@ struct InTable<'a> {
     named_after_version: Vec<HashWord>,
 }
 
-/// The definitions in the hash table of a library, if their words are in `shared`. `filter` holds
-/// the same words.
+/// The symbols in the hash table of a library whose words are in `shared`. `filter` holds the same
+/// words, and quickly rejects most others.
 fn shared_definitions<'a>(
     view: View<'a>,
     file: FileId,
@@ -130,7 +130,7 @@ impl Contested {
         Ok(out)
     }
 
-    /// Numbers the words of `shared` with different definitions; returns the definers of each word.
+    /// Numbers the words of `shared` whose definitions differ; returns their definers, by number.
     fn name(
         &mut self,
         view: View<'_>,
@@ -183,8 +183,8 @@ impl Contested {
         definers
     }
 
-    /// Lists the symbols of `libraries` that refer to a contested name, if two definitions of the
-    /// name may be loaded together.
+    /// Lists the symbols of each library that have a contested name, if a scope of this library may
+    /// load two files that define the name.
     fn note_used(
         &mut self,
         view: View<'_>,
@@ -233,7 +233,7 @@ impl Contested {
         used
     }
 
-    /// Stores the relocations that use the names. The error lists the relocations to read first.
+    /// Stores the relocations of contested names. The error lists the relocations to read first.
     pub fn take(&mut self, view: View<'_>) -> Result<(), Vec<Need>> {
         let needs = self.used.keys().filter_map(|file| view.relocations(*file).err());
         let mut needs: Vec<Need> = needs.collect();
@@ -374,8 +374,8 @@ impl Contested {
         Ok(found)
     }
 
-    /// The names that at least two modules in the scope of `closure` define. The program ([`ROOT`])
-    /// is not one of them. `marks.twice` receives the same names. Empty if the loader stops.
+    /// The names that at least two modules in the scope of `closure` define, without counting the
+    /// program ([`ROOT`]). `marks.twice` receives the same names. Empty if the loader stops.
     fn here(
         &self,
         closure: &Closure,
@@ -593,8 +593,8 @@ fn symbol(object: &Object, winner: Winner) -> Option<Symbol<'_>> {
     object.tables.as_ref()?.symbol(winner.candidate.symbol)
 }
 
-/// True if an answer is a definition. An undefined entry is a definition only if it has a value.
-/// Relocations of thread-local names accept only defined entries (`elf_machine_type_class`).
+/// True if an answer is a definition. An undefined entry with a value is one. A thread-local one
+/// without a value is not: its relocations require defined entries (`elf_machine_type_class`).
 fn defines(winner: &Winner, symbol: &Symbol<'_>) -> bool {
     !winner.candidate.undefined || symbol.value != 0
 }

@@ -3,13 +3,13 @@
 //!
 //! Both queries give the same answers as `relocation_pass`, which binds every relocation
 //! (`elf/dl-lookup.c`, `elf/dl-reloc.c`, `elf/do-rel.h`; for musl `ldso/dynlink.c`). Both queries
-//! compare the words of hash tables to find names that several objects of one scope define
-//! (`words`, `together`).
+//! find the names that several objects of one scope define. They compare the words of hash tables:
+//! GNU hashes without the lowest bit (`words`, `together`).
 //!
 //! - [`contested`] answers the first query.
-//! - For the second query, `names` finds such names, and `standalone` binds each object in its own
-//!   closure. Under each entry point, `scope` repeats a lookup only if another object can change
-//!   the binding. Equal references are looked up once (`question`).
+//! - For the second query, `names` finds the names with several definitions, and `standalone` binds
+//!   each object in its own closure. Under each entry point, `scope` repeats a lookup only if
+//!   another object can change the binding. Equal references are looked up once (`question`).
 //!
 //! `audit` runs [`QueryAnswers::find_duplicates`] and [`QueryAnswers::find_bound`], and reads the
 //! missing facts.
@@ -98,11 +98,11 @@ fn is_glibc(source: QueryInput<'_>, closure: &Closure) -> bool {
 #[derive(Debug, Default)]
 pub struct QueryAnswers {
     duplicates: IdVec<RootId, Vec<DuplicateName>>,
-    /// By entry point: complete keys for the query about duplicate names. They are kept while other
-    /// entry points lack facts.
+    /// By entry point: the key that decides its answer to the query about duplicate names; `None`
+    /// if facts are missing. Kept until all entry points have an answer.
     decisive_so_far: Vec<Option<Decisive>>,
-    /// By entry point: complete answers to the query about duplicate names. They are kept while
-    /// other entry points lack facts.
+    /// By entry point: its answer to the query about duplicate names; `None` if facts are missing.
+    /// Kept until all entry points have an answer.
     duplicates_so_far: Vec<Option<Vec<DuplicateName>>>,
     bound: IdVec<RootId, Vec<BoundLibrary>>,
 }
@@ -165,7 +165,7 @@ struct Sources {
 }
 
 impl Sources {
-    /// The sources according to `bindings`; `program` is the object of [`ROOT`].
+    /// Collects the sources from `bindings`; `program` is the object of [`ROOT`].
     fn new(bindings: &[Binding], program: Option<&Object>) -> Self {
         let mut out = Self::default();
         let tables = program.and_then(|program| program.tables.as_ref());

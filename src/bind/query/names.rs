@@ -21,8 +21,8 @@ pub(super) struct WordSets {
 }
 
 impl WordSets {
-    /// Reads the hash tables. A word in the table of an entry point is used only if a library has
-    /// it too, because no scope contains two entry points.
+    /// Collects the words of the hash tables. A word of an entry point is in `twice` only if a
+    /// library has it too, because no scope contains two entry points.
     pub(super) fn count(view: View<'_>, libraries: &[FileId], entries: &[FileId]) -> Self {
         let tables = |file: &FileId| view.object(*file).and_then(hashed);
         let (once, twice) = words::twice(view, libraries);
@@ -39,7 +39,8 @@ impl WordSets {
         Self { twice, used, open }
     }
 
-    /// Records that an object refers to `word`; true if the word may occur more than once.
+    /// If `word` may occur in several hash tables, records that an object refers to it and returns
+    /// true.
     pub(super) fn note_used(&self, word: HashWord) -> bool {
         let is_twice = self.twice.contains(word);
         if is_twice {
@@ -66,7 +67,7 @@ impl VaryingName {
         self.0 as usize
     }
 
-    /// The word of a [`NameSet`] and the bit in it.
+    /// The index of a number in [`NameSet::bits`], and the name's bit in that number.
     fn place(self) -> (usize, u64) {
         (self.0 as usize / 64, 1 << (self.0 % 64))
     }
@@ -131,8 +132,8 @@ pub(super) struct VaryingNames {
 }
 
 impl VaryingNames {
-    /// Collects two kinds of words: words in two files of one scope, and words that an object
-    /// refers to without a definition in its own closure.
+    /// Collects two kinds of words that an object refers to: words in two files of one scope, and
+    /// words without a definition in the object's own closure.
     pub(super) fn find(
         view: View<'_>,
         files: &[FileId],

@@ -295,8 +295,8 @@ impl<'a> Under<'_, 'a> {
         Ok(true)
     }
 
-    /// Index in [`ScopeResults::found`] of a symbol's question. `name` is the number of the
-    /// symbol's hash word, if the word has one.
+    /// Returns the index in [`ScopeResults::found`] of a symbol's question, and answers the
+    /// question if it is new. `name` is the number of the symbol's hash word, if the word has one.
     fn place(
         &self,
         ReferringModule { module, object }: ReferringModule<'a>,
@@ -333,8 +333,8 @@ impl<'a> Under<'_, 'a> {
         Ok(place)
     }
 
-    /// Asks the files that have the question's word. The loader must know all versions of these
-    /// files.
+    /// Answers a question from the files whose hash tables have its word. The loader must know all
+    /// versions of these files. Returns the index of the question in `found`.
     fn by_files(
         &self,
         name: VaryingName,
@@ -356,7 +356,8 @@ impl<'a> Under<'_, 'a> {
         self.push(question, start, bound)
     }
 
-    /// Asks all objects of the scope. Returns the index of the question in `found`.
+    /// Answers a question from all objects of the scope. Returns the index of the question in
+    /// `found`.
     fn by_scope(
         &self,
         question: BindingQuestion<'a>,

@@ -20,8 +20,8 @@ use crate::resolve::Closure;
 /// The standalone bindings of one object.
 #[derive(Debug, Default)]
 pub(super) struct Standalone<'a> {
-    /// The files that its references bind to under every entry point with the object's closure in
-    /// scope.
+    /// The files to which references of the object bind under every entry point whose scope
+    /// contains the object's own closure.
     pub(super) sure: Vec<FileId>,
     /// The relocations whose binding may depend on the entry point, in the loader's order, each
     /// once.
@@ -36,7 +36,7 @@ pub(super) struct Varying {
     pub(super) relocation: Relocation,
     pub(super) alone: StandaloneBinding,
     word: HashWord,
-    /// Set by [`Standalone::settle`].
+    /// The number of `word`, set by [`Standalone::settle`]; `None` if the word has no number.
     pub(super) name: Option<VaryingName>,
 }
 

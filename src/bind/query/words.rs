@@ -1,6 +1,6 @@
-//! Words of GNU hash tables: sets of words, and the files whose tables have each word. A word
-//! represents a name. Two names that share a word cost only time, because a later lookup compares
-//! the text.
+//! Hash words: GNU hashes of names without the lowest bit, as GNU hash tables store them. This
+//! module has sets of words, and lists of the files whose tables have each word. Two names that
+//! share a word cost only time, because a later lookup compares the text.
 
 use crate::facts::View;
 use crate::format::elf::{Object, Tables};
@@ -113,7 +113,8 @@ impl Defined {
 /// Base-2 logarithm of the number of parts that are sorted independently of one another.
 const PARTS_LOG2: u32 = 8;
 
-/// Sorts by word and file, each pair once. Hash words are spread evenly over the parts.
+/// Sorts by word and file, and drops duplicates. The highest bits of a word select the part in
+/// which it is sorted; hash words are spread evenly over the parts.
 pub(super) fn grouped(defined: &[Defined]) -> Vec<Defined> {
     let part = |Defined { word: HashWord(word), .. }: &Defined| word >> (u32::BITS - PARTS_LOG2);
     let mut ends = [0_usize; 1 << PARTS_LOG2];

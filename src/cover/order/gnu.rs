@@ -59,7 +59,7 @@ pub(super) fn link<'q>(
         };
         Some((*name, found))
     });
-    // A strong reference of a shared object or an option makes all references strong.
+    // A strong reference of a shared object or an option makes all references to a name strong.
     let strong =
         run.table.iter().filter(|(_, state)| matches!(state, State::Undefined { weak: false, .. }));
     let strong = strong.map(|(name, _)| *name).collect();
@@ -99,7 +99,7 @@ enum State {
 struct Run<'q> {
     question: &'q CoverageQuestion<'q>,
     link: &'q Link,
-    /// Names with a version to which the link refers.
+    /// Names of the form `NAME@VERSION` to which the link refers.
     versioned: &'q [&'q [u8]],
     target: Option<Target>,
     table: FastMap<&'q [u8], State>,
@@ -126,8 +126,8 @@ struct Run<'q> {
 }
 
 impl<'q> Run<'q> {
-    /// Processes the inputs of the link or of a group; `first` is false if only archives are
-    /// searched again.
+    /// Processes the inputs of the link or of a group; `first` is false if only archives and
+    /// forgotten shared objects are processed again.
     fn inputs(&mut self, inputs: &'q [LinkInput], first: bool) {
         let mut at = 0;
         while let Some(input) = inputs.get(at) {
@@ -180,8 +180,9 @@ impl<'q> Run<'q> {
         exports.any(|export| is_open(&export) && !self.hidden.contains(export.name))
     }
 
-    /// True if a shared object of the link needs this one (`on_needed_list`). The needs of a
-    /// forgotten library are included only if an earlier need of another library leads to it.
+    /// True if a shared object of the link needs the shared object at `at` (`on_needed_list`). The
+    /// needs of a forgotten library are included only if the needs that precede them name that
+    /// library.
     fn is_on_needed_list(&self, at: usize) -> bool {
         let mut listed: FastSet<&[u8]> = FastSet::default();
         for (name, by) in &self.needs {
@@ -192,8 +193,8 @@ impl<'q> Run<'q> {
         self.is_named(at, &listed)
     }
 
-    /// True if `names` has the name that DT_NEEDED has for a shared object: its soname, or else its
-    /// path as typed. For `-l`, that is the file name alone.
+    /// True if `names` has the name that a DT_NEEDED entry for a shared object would have: its
+    /// soname, or else its path as typed. For `-l`, that is the file name alone.
     fn is_named(&self, at: usize, names: &FastSet<&[u8]>) -> bool {
         let object = self.question.objects.get(at).copied().flatten();
         let path = &self.question.roots[at].path;
@@ -207,7 +208,7 @@ impl<'q> Run<'q> {
     }
 
     /// True if an earlier definition of NAME replaces the default version of NAME, so that
-    /// references to `NAME@VERSION` lead to it (`_bfd_elf_add_default_symbol`).
+    /// references to `NAME@VERSION` bind to it (`_bfd_elf_add_default_symbol`).
     fn is_replaced(&self, export: &Export<'_>) -> bool {
         let plain = export.unversioned().filter(|_| export.is_default);
         let state = plain.and_then(|name| self.table.get(name));
@@ -352,8 +353,8 @@ impl<'q> Run<'q> {
         })
     }
 
-    /// The referrer of a name that needs this definition. A common symbol needs a definition of
-    /// data (`is_global_data_symbol_definition`).
+    /// Returns the referrer if the link needs this definition of `name`, else `None`. A common
+    /// symbol needs a definition of data (`is_global_data_symbol_definition`).
     fn wants(&self, name: &[u8], symbol: MemberSymbol) -> Option<ReferredBy> {
         let is_data =
             matches!(symbol.kind, SymbolKind::Strong | SymbolKind::Unique) && !symbol.function;

@@ -38,7 +38,7 @@ pub(super) fn link<'q>(
     let defined = defined.filter(|name| !unprovided.contains(*name));
     found.extend(defined.map(|name| (name, ChosenDefinition::Object)));
     let is_strong = |state: &State| matches!(state, State::Undefined { weak: false, .. });
-    // A strong reference of an option makes all references strong.
+    // A strong reference of an option makes all references to a name strong.
     let strong = run.table.iter().filter(|(_, state)| is_strong(state)).map(|(name, _)| *name);
     let strong = strong.collect();
     let coverage = run.out;
@@ -91,7 +91,7 @@ fn is_passed_over(kind: MemberKind) -> bool {
 
 struct Run<'q> {
     question: &'q CoverageQuestion<'q>,
-    /// Names with a version to which the link refers.
+    /// Names of the form `NAME@VERSION` to which the link refers.
     versioned: &'q [&'q [u8]],
     target: Option<Target>,
     table: FastMap<&'q [u8], State>,
@@ -160,7 +160,7 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Adds a reference, and links all members that it leads to.
+    /// Adds a reference. Links the member that it extracts, and all members that this member needs.
     fn follow(&mut self, name: &'q [u8], weak: bool, object: bool, by: ReferredBy) {
         if let Some(member) = self.refer(name, weak, object, by) {
             self.take(member, by, name);
@@ -299,7 +299,7 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Links a member and all that it leads to, depth first.
+    /// Links a member and all members that its references extract, depth first.
     fn take(&mut self, member: MemberId, by: ReferredBy, symbol: &'q [u8]) {
         let mut stack = vec![self.enter(member, (by, symbol))];
         while let Some(frame) = stack.last_mut() {

@@ -132,7 +132,7 @@ fn unexported(
     reported.map(undefined).collect()
 }
 
-/// True for a reference that needs a definition.
+/// True for a reference that needs a definition: a strong one, or a weak one to a name in `strong`.
 fn counts(kind: SymbolKind, name: &[u8], strong: &FastSet<&[u8]>) -> bool {
     kind == SymbolKind::Undefined || kind == SymbolKind::WeakUndefined && strong.contains(name)
 }
@@ -151,8 +151,8 @@ fn is_claimed(linker: Linker, found: &FastMap<&[u8], ChosenDefinition>, name: &[
 }
 
 /// Names in expressions that only shared objects define, so that lld and GNU ld cannot compute a
-/// value. If an object refers to such a name, the program may get a copy of the data or an entry of
-/// the procedure linkage table. The name then has a value.
+/// value. Names to which an object refers too are left out. The program may get a copy of their
+/// data or an entry of the procedure linkage table, so that they have a value.
 fn unresolvable<'q>(
     question: &'q CoverageQuestion<'q>,
     link: &'q Link,

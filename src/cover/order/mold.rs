@@ -1,7 +1,8 @@
 //! mold ranks all definitions of a name. Definitions of objects come before those of members and
 //! shared objects, and common symbols come last. The position of the file decides between equal
-//! ranks (`get_rank` in `elf/input-files.cc` of mold 1.10). Then mold marks the files that the
-//! objects lead to, and drops the others: members, and shared objects of `--as-needed`.
+//! ranks (`get_rank` in `elf/input-files.cc` of mold 1.10). Then mold marks the files that define
+//! names to which objects refer, and so on from each marked file. It drops the unmarked members,
+//! and the unmarked shared objects of `--as-needed`.
 
 use super::{ChosenDefinition, Resolved};
 use crate::cover::{Coverage, CoverageQuestion, Link, LinkInput, NeededMember, ReferredBy};
@@ -68,14 +69,14 @@ struct Best {
 struct Run<'q> {
     question: &'q CoverageQuestion<'q>,
     link: &'q Link,
-    /// Names with a version to which the link refers.
+    /// Names of the form `NAME@VERSION` to which the link refers.
     versioned: &'q [&'q [u8]],
     target: Option<Target>,
     best: FastMap<&'q [u8], Best>,
     /// Roots and members, each with its position in the link.
     places: Vec<(usize, Holds)>,
     taken: Vec<bool>,
-    /// Shared objects of `--as-needed` that no marked file leads to.
+    /// Shared objects of `--as-needed` to which no marked file refers.
     forgotten: FastSet<usize>,
     /// Marked files whose references were not followed yet.
     queue: VecDeque<Holds>,
@@ -164,7 +165,8 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Marks the files that the options and the roots lead to.
+    /// Marks the files that define names to which options and roots refer, and so on from each
+    /// marked file.
     fn mark(&mut self) {
         let (question, link) = (self.question, self.link);
         let asked = question.symbols.iter().chain(&link.undefined).map(|name| &**name);
@@ -181,7 +183,7 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Follows the references of a marked file: marks the files that they lead to.
+    /// Marks the files that define names to which a marked file refers.
     fn references(&mut self, file: Holds) {
         let question = self.question;
         match file {

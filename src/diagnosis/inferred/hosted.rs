@@ -111,7 +111,7 @@ impl<'a, 'n> Hosted<'a, 'n> {
         dirs.find_map(|dir| self.plugins_by_dir.get(dir)?.get(symbol).copied())
     }
 
-    /// The programs that open a plugin that defines the symbol, in any directory.
+    /// The programs of all plugins that define the symbol, in any directory.
     pub(super) fn programs(&self, symbol: &[u8]) -> &[FileId] {
         self.programs.get(symbol).map(Vec::as_slice).unwrap_or_default()
     }

@@ -21,15 +21,15 @@
 //!   that is named after the program or its library. QEMU's 33 emulators, which all begin with
 //!   `qemu-`, load the modules in `/usr/lib/x86_64-linux-gnu/qemu`, and libslang loads the modules
 //!   in `slang/v2/modules`.
-//! - No policy entry lists an archive for a symbol: the object then lost the symbol when it was
-//!   linked. A symbol that an archive defines may have been lost too. It is evidence only if the
-//!   archive is the static edition of the library that defines the symbol. Symbols that are
-//!   evidence must outnumber all other symbols, unless the program itself defines the other
-//!   symbols.
+//! - No policy entry lists an archive for a symbol of the plugin. If an entry does, the object lost
+//!   the symbol when it was linked. A symbol that an archive defines may have been lost too. It is
+//!   evidence only if the archive is the static edition of the library that defines the symbol.
+//!   Symbols that are evidence must outnumber all other symbols, unless the program itself defines
+//!   the other symbols.
 //!
-//! The `[[host]]` entry of a program may not list all symbols that a plugin uses. The listed
-//! symbols are then evidence for a program that has the other symbols: perl's modules use
-//! `pthread_getspecific` of the libpthread that perl loads.
+//! The `[[host]]` entry of a program may lack symbols that a plugin uses. The listed symbols are
+//! then evidence for a program that has the other symbols: perl's modules use `pthread_getspecific`
+//! of the libpthread that perl loads.
 //!
 //! A plugin may take the rest of its symbols from other plugins of that program. It may also take
 //! them from plugins in nearby directories and from the libraries that these load. zsh, uwsgi,
@@ -136,7 +136,7 @@ impl Inferred {
         }
     }
 
-    /// Adds the hosts in `other` of plugins that have no host in `self`.
+    /// Adds the hosts of `other`, except for plugins that already have a host.
     pub fn add(&mut self, other: Self) {
         for (plugin, host) in other.0 {
             self.0.entry(plugin).or_insert(host);
@@ -162,10 +162,10 @@ impl Inferred {
     }
 }
 
-/// For a plugin of a `[[host]]` entry: a nearby plugin as its host. The host defines the first
-/// symbol that the entry does not provide. Nearby plugins must define all such symbols. Archives
-/// may define fewer than half of these symbols. The program of the entry loads all these plugins:
-/// PHP, for example, opens `mbstring.so` before `mailparse.so`.
+/// For a plugin of a `[[host]]` entry: the nearby plugin that defines the first symbol missing from
+/// the entry. `None` unless nearby plugins define all symbols missing from the entry, and archives
+/// claim fewer than half of these. Also `None` if a library is missing. The program of the entry
+/// loads all these plugins: PHP, for example, opens `mbstring.so` before `mailparse.so`.
 fn neighbour<'a>(plugin: &Plugin<'a>, hosted: &Hosted<'a, '_>) -> Option<FileId> {
     if !plugin.has_profile || !plugin.missing.is_empty() {
         return None;
@@ -194,8 +194,8 @@ struct HostSearch<'a> {
 }
 
 impl<'a> HostSearch<'a> {
-    /// The host of a plugin, if a program meets the conditions. `hosted` holds the plugins that
-    /// were inferred before.
+    /// The host of a plugin: a program that meets the conditions, or else a nearby plugin. `hosted`
+    /// holds the plugins whose hosts are known already.
     fn host(
         &mut self,
         plugin: &Plugin<'a>,
@@ -279,7 +279,7 @@ impl<'a> HostSearch<'a> {
     ///
     /// All libraries of the program are private if a directory of the plugin is named after the
     /// program. The same holds if the program is in a private directory above the plugin. A library
-    /// after which such a directory is named is private too.
+    /// is private too if a directory of the plugin is named after the library.
     fn met(
         &mut self,
         plugin: &Plugin<'a>,

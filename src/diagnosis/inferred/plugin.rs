@@ -13,15 +13,15 @@ use crate::resolve::Closure;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// An undefined reference of an object that may be a plugin.
+/// An undefined reference of an object that may be a plugin, or of a library that it loads.
 #[derive(Clone, Copy)]
 pub(super) struct PluginReference<'a> {
     pub(super) object: &'a Object,
     pub(super) name: &'a [u8],
     /// The version index of the reference.
     pub(super) version: u16,
-    /// True if the reference belongs to a missing library, by its version or because a candidate
-    /// for the library defines it.
+    /// True if the reference belongs to a missing library: the version names this library, or a
+    /// candidate for the library defines the symbol.
     pub(super) of_missing: bool,
     /// True if a `[[host]]` entry of the policy says that the program defines the symbol.
     pub(super) by_policy: bool,
@@ -33,9 +33,9 @@ pub(super) struct Plugin<'a> {
     claims: Claims<'a>,
     pub(super) root: RootId,
     pub(super) file: FileId,
-    /// All undefined references of the object.
+    /// All undefined references of the object and of the libraries that it loads.
     pub(super) references: Vec<PluginReference<'a>>,
-    /// The names of all libraries that the object needs and that were not found.
+    /// The names of all libraries in the object's closure that were not found.
     pub(super) missing: Vec<&'a [u8]>,
     /// True if the soname has the form of a library's soname, such as `libfoo.so.1`.
     pub(super) is_versioned: bool,

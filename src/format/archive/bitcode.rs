@@ -11,7 +11,7 @@ const WRAPPER: &[u8] = b"\xde\xc0\x17\x0b";
 const STRTAB: u64 = 23;
 /// `SYMTAB_BLOCK_ID`
 const SYMTAB: u64 = 25;
-/// Versions of the table that have the layout below (`storage::Header::kCurrentVersion`).
+/// Versions of the table with the layout that `parse` reads (`storage::Header::kCurrentVersion`).
 const VERSIONS: std::ops::RangeInclusive<u32> = 0..=3;
 /// Offset of the symbol range in the table's header, after version, producer, modules and COMDATs.
 const SYMBOLS: usize = 4 + 8 + 8 + 8;
@@ -25,7 +25,7 @@ const MOST: usize = 64;
 pub(super) struct LtoSymbol<'b> {
     pub(super) name: &'b [u8],
     pub(super) kind: SymbolKind,
-    /// STV_*
+    /// Visibility, as in ELF: a value such as STV_HIDDEN.
     pub(super) visibility: u8,
     pub(super) function: bool,
 }
@@ -111,8 +111,9 @@ enum Operand {
     Blob,
 }
 
-/// The first blob of a block. The block extends from the position of `bits` to bit `end`, and its
-/// abbreviation ids have `width` bits. `None` if a nested block, an array or the end comes first.
+/// The content of the first blob in a block. The block extends from the position of `bits` to bit
+/// `end`, and its abbreviation ids have `width` bits. `None` if a nested block, an array or the end
+/// comes first.
 fn blob(mut bits: Bits<'_>, end: usize, width: u64) -> Option<&[u8]> {
     let mut abbreviations: Vec<Vec<Operand>> = Vec::new();
     while bits.at < end {

@@ -1,4 +1,4 @@
-//! Reads the names of definitions that were not stored at first. If a definition is read before any
+//! Completes definitions whose names were not stored at first. If a definition is read before any
 //! reference to its name, only the hash of the name is stored. If a reference then has the same
 //! hash, the name is read from the file and compared.
 //!
@@ -48,8 +48,8 @@ impl Members {
         out
     }
 
-    /// Reads the names of these definitions in `file`. A definition whose name is one of `names`
-    /// gets the id of that name.
+    /// Reads the names of the definitions in `nameless` from the archive `file`. A definition whose
+    /// name is one of `names` gets the id of that name.
     pub fn name_all(
         &mut self,
         file: &Handle,

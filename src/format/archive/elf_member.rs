@@ -78,7 +78,7 @@ pub(super) struct Raw<'b> {
     pub(super) kept_at: Option<usize>,
 }
 
-/// One entry of the symbol table.
+/// One global entry of the symbol table, with its name.
 pub(super) struct RawSymbol<'b> {
     /// Its name. The suffix of a default version (`@@VERSION`) is removed.
     pub(super) name: &'b [u8],
@@ -152,14 +152,14 @@ impl SymbolTableRange<'_> {
 
 impl Buffers {
     /// Keeps the tables that [`Self::load`] returned last: the next object does not overwrite them.
-    /// True if the kept tables have reached `MOST_KEPT` bytes. The caller then looks up their
-    /// definitions and calls [`Self::release`].
+    /// Returns true if the kept tables have reached `MOST_KEPT` bytes. The caller must then look up
+    /// their definitions and call [`Self::release`].
     pub(super) fn keep(&mut self) -> bool {
         self.tables.start += std::mem::take(&mut self.tables.len);
         self.tables.start >= MOST_KEPT
     }
 
-    /// The kept tables.
+    /// The bytes of the tables that [`Self::keep`] protects.
     pub(super) fn kept(&self) -> &[u8] {
         self.tables.bytes.get(..self.tables.start).unwrap_or_default()
     }

@@ -66,7 +66,7 @@ impl RequestedNames {
         self.seen.get(word).is_some_and(|seen| seen & bit != 0) && self.hashes.contains(&hash)
     }
 
-    /// The names, in arbitrary order.
+    /// The requested names, in arbitrary order.
     pub fn texts(&self) -> impl Iterator<Item = &[u8]> {
         self.texts.iter().map(|text| &**text)
     }

@@ -13,7 +13,8 @@ const SECTION: &[u8] = b".gnu.lto_.symtab.";
 /// Number of bytes after the two names of an entry: kind, visibility, size, slot.
 const REST: usize = 1 + 1 + 8 + 4;
 
-/// The global symbols; `None` if there is no symbol section, or if one is damaged.
+/// The global symbols of the object `file`. `None` if it has no symbol section, or if one is
+/// damaged.
 pub(super) fn symbols(file: &[u8]) -> Option<Vec<LtoSymbol<'_>>> {
     if file.get(4) == Some(&elf::ELFCLASS64.0) {
         of_class::<elf::FileHeader64<Endianness>>(file)

@@ -61,7 +61,7 @@ impl ArchiveSymbolIndex {
         self.entries.len()
     }
 
-    /// True if it has no entries.
+    /// True if the index has no entries, or if it was damaged.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -1,4 +1,4 @@
-//! The facts about one relocatable object that a linker needs besides the symbol table: sections,
+//! The facts about one relocatable object that decide what a linker does with its parts: sections,
 //! COMDAT groups, global symbols and relocations. `link_reader` reads them.
 
 use crate::id::{FastMap, FastSet};
@@ -76,12 +76,12 @@ impl RelocationFilter<'_> {
 /// A section of an object, with the facts that decide if a linker keeps it.
 #[derive(Clone, Debug)]
 pub struct ObjectSection {
-    /// Its name, if that is a C identifier: linkers then define `__start_` and `__stop_` symbols
-    /// for it.
+    /// The name of the section, if it is a C identifier: linkers then define `__start_` and
+    /// `__stop_` symbols for the section. `None` for other names.
     pub name: Option<Box<[u8]>>,
-    /// `sh_flags`
+    /// Flags of the section (`sh_flags`), such as SHF_ALLOC.
     pub flags: u64,
-    /// `sh_type`
+    /// Type of the section (`sh_type`), such as SHT_NOTE.
     pub kind: u32,
     /// Its COMDAT group, by index into `LinkFacts::groups`; `None` if it is in no such group.
     pub group: Option<u32>,
@@ -107,13 +107,14 @@ pub struct ObjectSection {
 pub struct Global {
     /// Start and end of its name in [`LinkFacts::names`].
     pub(super) name: (u32, u32),
-    /// `st_shndx`, or the index that SHN_XINDEX refers to; 0 if undefined, absolute or common.
+    /// Index of the section that contains the definition, even if `st_shndx` is SHN_XINDEX. 0 if
+    /// the symbol is undefined, absolute or common.
     pub section: usize,
-    /// STB_*
+    /// Binding, such as STB_WEAK.
     pub bind: u8,
-    /// STT_*
+    /// Type, such as STT_FUNC.
     pub kind: u8,
-    /// STV_*
+    /// Visibility, such as STV_HIDDEN.
     pub visibility: u8,
     /// True if `st_shndx` is SHN_ABS.
     pub absolute: bool,
@@ -126,7 +127,7 @@ pub struct Global {
 pub struct ObjectRelocation {
     /// The index of the section whose bytes the relocation changes.
     pub section: usize,
-    /// R_*
+    /// Type of the relocation, such as R_X86_64_PC32.
     pub kind: u32,
     /// The symbol, by index into [`LinkFacts::globals`]; `None` for a local symbol or no symbol.
     pub global: Option<usize>,
@@ -143,8 +144,8 @@ pub struct ObjectRelocation {
 /// The facts of one relocatable object, as far as the [`RelocationFilter`] selects them.
 #[derive(Clone, Debug, Default)]
 pub struct LinkFacts {
-    /// The sections, from index 0 on. Unless all relocations are wanted, only section 0 and
-    /// sections with [`ObjectSection::name`], thread-local data, wanted relocations or stored
+    /// The sections, from index 0 on. Unless all relocations are wanted, the list has only section
+    /// 0 and sections with [`ObjectSection::name`], thread-local data, wanted relocations or stored
     /// symbols.
     pub sections: Vec<ObjectSection>,
     /// Start and end, in `names`, of the signatures of the COMDAT groups. Unless relocations of
@@ -158,13 +159,13 @@ pub struct LinkFacts {
     /// The first index in `groups` is the symbol's group, the second is the section's group, if it
     /// has one. Empty unless relocations of loaded sections are wanted.
     pub(super) entered_groups: FastSet<(usize, Option<usize>)>,
-    /// The global symbols. Unless all relocations are wanted, only symbols with stored names and
-    /// symbols of wanted relocations.
+    /// The global symbols. Unless all relocations are wanted, the list has only symbols with stored
+    /// names and symbols of wanted relocations.
     pub globals: Vec<Global>,
-    /// The relocations that were wanted.
+    /// The relocations that the [`RelocationFilter`] selected.
     pub relocations: Vec<ObjectRelocation>,
-    /// The versions of its definitions: VERSION in `NAME@VERSION` and `NAME@@VERSION`. Empty unless
-    /// relocations of loaded sections are wanted.
+    /// The versions of the object's definitions: VERSION in `NAME@VERSION` and `NAME@@VERSION`.
+    /// Empty unless relocations of loaded sections are wanted.
     pub versions: BTreeSet<Box<[u8]>>,
     /// The relocations of calls that find thread-local data, such as those to `__tls_get_addr`, by
     /// index into `relocations`. The value is the symbol of the data, by index into `globals`;
@@ -198,7 +199,7 @@ impl Global {
 }
 
 impl ObjectSection {
-    /// True if `--gc-sections` keeps it even if nothing refers to it.
+    /// True if a linker with `--gc-sections` keeps the section even if nothing refers to it.
     pub fn is_reserved(&self) -> bool {
         let arrays = [elf::SHT_INIT_ARRAY.0, elf::SHT_FINI_ARRAY.0, elf::SHT_PREINIT_ARRAY.0];
         let is_note = self.kind == elf::SHT_NOTE.0 && self.unit.is_none();

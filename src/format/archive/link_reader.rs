@@ -47,7 +47,8 @@ pub struct LinkScratch {
 
 impl LinkFactsReader<'_> {
     /// The facts of the member of `file` whose header is at `offset`. `None` if the member cannot
-    /// be read or is not a relocatable object. `open` opens the file of a thin archive's member.
+    /// be read or is not a relocatable object. If the archive is thin (`thin`), `open` opens the
+    /// member's file.
     pub fn member(
         &mut self,
         file: &Handle,

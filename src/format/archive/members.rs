@@ -23,7 +23,8 @@ pub struct Members {
     pub versioned: bool,
     /// The index, if it was read.
     pub index: Option<ArchiveSymbolIndex>,
-    /// The defects, each with the header offset of its member.
+    /// The defects of members, each with the header offset of the member, and of the archive
+    /// itself.
     pub damage: Vec<MemberDefect>,
     pub(super) symbols: Vec<MemberSymbol>,
     /// For each definition among `symbols`, the hash of its name.
@@ -49,12 +50,13 @@ pub struct MemberDefect {
 /// One member of an archive, with its format and its symbols.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// Offset of its header in the archive. It identifies the member, because names repeat. An
-    /// index may list members beyond the end of a truncated archive.
+    /// Offset of the member's header in the archive. It identifies the member, because names
+    /// repeat. It may lie beyond the end of a truncated archive whose index lists the member.
     pub offset: u64,
     /// The format of the member, or the reason why it cannot be read.
     pub kind: MemberKind,
-    /// Its target; `None` if it is not a readable ELF file.
+    /// The target of the member, from its ELF header. `None` if the member is not a readable ELF
+    /// file.
     pub target: Option<Target>,
     /// True if this member of a thin archive refers to a member of another archive. Only GNU ld
     /// reads such members.
@@ -131,9 +133,9 @@ pub enum SymbolKind {
     Strong,
     /// A weak definition.
     Weak,
-    /// STB_GNU_UNIQUE
+    /// A definition with STB_GNU_UNIQUE, of which a process uses only one for each name.
     Unique,
-    /// A tentative definition, SHN_COMMON.
+    /// A tentative definition with the section index SHN_COMMON.
     Common,
     /// A tentative definition with a machine-specific section index, such as SHN_X86_64_LCOMMON.
     /// GNU ld treats it as common, and lld as a strong definition. mold ignores it.
@@ -158,8 +160,8 @@ pub const NAMELESS: NameId = NameId::LAST;
 /// A global symbol of a member.
 #[derive(Clone, Copy, Debug)]
 pub struct MemberSymbol {
-    /// Its name; [`NAMELESS`] for a definition whose name was not stored, because no reference to
-    /// it was known. Names of common symbols are always stored.
+    /// The id of the symbol's name; [`NAMELESS`] for a definition whose name was not stored,
+    /// because no reference to it was known. Names of common symbols are always stored.
     pub name: NameId,
     /// Reference or definition, and its binding.
     pub kind: SymbolKind,
@@ -173,20 +175,21 @@ pub struct MemberSymbol {
 }
 
 impl MemberSymbol {
-    /// True if its visibility is hidden, internal or protected: then a linker ignores definitions
-    /// in shared objects.
+    /// True if the visibility of the symbol is hidden, internal or protected: then a linker ignores
+    /// definitions in shared objects.
     pub fn is_restricted(&self) -> bool {
         self.other & 3 != 0
     }
 
-    /// True if its visibility is hidden or internal: the output does not export it.
+    /// True if the visibility of the symbol is hidden or internal: the output of a link does not
+    /// export it.
     pub fn is_unexported(&self) -> bool {
         [elf::STV_HIDDEN, elf::STV_INTERNAL].contains(&elf::SymbolVisibility(self.other & 3))
     }
 }
 
 impl Members {
-    /// A member's name.
+    /// A member's name. Empty if the archive states none, or if the name cannot be read.
     pub fn name(&self, member: &Member) -> &[u8] {
         self.text.get(member.name.range()).unwrap_or_default()
     }
@@ -214,7 +217,7 @@ impl Members {
         self.hashes.get(member.hashes.range()).unwrap_or_default()
     }
 
-    /// The member whose header is at `offset`.
+    /// The member whose header is at `offset`; `None` if there is none.
     pub(super) fn at(&self, offset: u64) -> Option<&Member> {
         let found = self.list.binary_search_by_key(&offset, |member| member.offset).ok()?;
         self.list.get(found)

@@ -1,6 +1,6 @@
-//! Static archives (`ar`). The first read checks one member header ([`Archive`]). The members and
-//! their symbols are read on demand (`members`). Members that define given names are found through
-//! the index alone, if there is one ([`definitions`]). Decisions about linking are made in `cover`.
+//! Static archives (`ar`). [`read()`] checks only the first member header. The members and their
+//! symbols are read on demand (`members`). Members that define given names are found through the
+//! index alone, if there is one ([`definitions`]). Decisions about linking are made in `cover`.
 //!
 //! The modules of `facts` are the main callers.
 
@@ -38,13 +38,14 @@ use header::{FIRST, MemberHeader};
 pub struct Archive {
     /// True for a thin archive: it stores the paths of its members instead of their contents.
     pub thin: bool,
-    /// The first bytes, from which [`Ident::reaction`] computes how a loader reacts to the file.
+    /// The first bytes of the file, from which [`Ident::reaction`] computes how a loader reacts to
+    /// it.
     pub ident: Ident,
     /// At most one defect: the first member header is damaged.
     pub defects: Vec<Defect>,
 }
 
-/// Checks the first member header, so that a damaged archive is known before its members are read.
+/// Checks the first member header, so that its damage is reported even if no member is ever read.
 /// `head` has the first bytes of the file.
 pub fn read(head: &[u8]) -> Archive {
     let (magic, first) = head.split_at(head.len().min(::object::archive::THIN_MAGIC.len()));

@@ -29,7 +29,7 @@ pub struct Ranges {
     len: usize,
     /// The parts in the order of the object, each with its position in `bytes`.
     parts: Vec<(Range<u64>, usize)>,
-    /// Size of the object.
+    /// Size of the object in bytes, as far as the file has them.
     size: u64,
 }
 

@@ -26,7 +26,7 @@ const MOST_LTO: u64 = 1 << 28;
 
 /// The result of opening a member's file for a thin archive.
 pub enum External {
-    /// The file.
+    /// The file of the member, open for reading.
     File(Handle),
     /// A file outside of the allowed directories.
     Outside,
@@ -41,9 +41,9 @@ pub struct Options<'a> {
     /// True to read the index too. It is read in any case if the definitions of a member are
     /// unknown.
     pub index: bool,
-    /// Opens the file of a thin archive's member, by its path in the archive.
+    /// Opens the file of a member, given the path that a thin archive states.
     pub open: &'a dyn Fn(&[u8]) -> External,
-    /// Collects the names of symbols.
+    /// The table of symbol names of the run, to which names are added.
     pub names: &'a Growing,
 }
 

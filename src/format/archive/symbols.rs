@@ -119,7 +119,7 @@ pub(super) enum DefinedNames {
     Kept(usize),
 }
 
-/// The lengths of a builder's lists.
+/// The lengths of a builder's lists at one moment; see [`SymbolsBuilder::since`].
 #[derive(Clone, Copy)]
 pub(super) struct Lengths {
     symbols: u32,

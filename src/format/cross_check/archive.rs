@@ -1,4 +1,5 @@
-//! The `ar` crate's view of a static archive: names of members, and the symbols of its index.
+//! Compares a static archive with the `ar` crate's reading of it: the names of members, and the
+//! symbols in the index.
 
 use super::{ReadingDifference, SecondReading, guard};
 use crate::format::archive::{self, RequestedNames, definitions};

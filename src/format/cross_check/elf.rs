@@ -1,5 +1,5 @@
-//! goblin's view of an ELF file: soname, search paths, needs, program headers, and dynamic symbols
-//! with their versions.
+//! Compares an ELF object with goblin's reading of the file: soname, search paths, needs, program
+//! headers, and dynamic symbols with their versions.
 
 use super::{MOST, ReadingDifference, SecondReading, guard};
 use crate::format::elf::{NeedKind, Object, Str, Tables};

@@ -32,12 +32,12 @@ impl ReadingDifference {
     }
 }
 
-/// The result of the second reader.
+/// The result of a second reader for one file.
 #[derive(Clone, Debug)]
 pub enum SecondReading {
-    /// The file was read, with these differences.
+    /// The second reader read the file. The differences are empty if both readers agree.
     Read(Vec<ReadingDifference>),
-    /// The file was not read, for this reason.
+    /// The second reader did not read the file, for this reason.
     GaveUp(&'static str),
 }
 

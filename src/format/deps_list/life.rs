@@ -7,9 +7,9 @@ use crate::id::{FastMap, FastSet};
 /// Finds sets whose values no command uses before another command replaces them.
 #[derive(Default)]
 pub(super) struct Life {
-    /// The indices of the sets of each variable that have an effect so far.
+    /// For each variable, the indices of its sets, in the file's order, except those in `over`.
     live: FastMap<Vec<u8>, Vec<usize>>,
-    /// The indices of the sets without an effect.
+    /// The indices of the sets whose values are replaced before a command uses them.
     over: FastSet<usize>,
     /// The offset of the last command that refers to a variable.
     uses: FastMap<Vec<u8>, usize>,
@@ -52,8 +52,9 @@ impl Life {
         all().map(is_effective).collect()
     }
 
-    /// Ends the sets of the variable `name` at a command in `blocks` that replaces its value. True
-    /// if no earlier set in these blocks has an effect.
+    /// Handles a command in `blocks` that replaces the value of the variable `name`. The latest
+    /// sets of the variable in these blocks then have no effect, back to the first whose value a
+    /// command may have used. False if there is such a set.
     pub(super) fn end(&mut self, sets: &[Set], name: &[u8], blocks: &[Block]) -> bool {
         let used = self.uses.get(name).copied().unwrap_or(0).max(self.barrier);
         let Some(live) = self.live.get_mut(name) else { return true };

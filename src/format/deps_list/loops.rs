@@ -6,8 +6,8 @@ use super::{Set, SetCommand};
 use crate::id::{FastMap, FastSet};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The text that the file writes before the names of a variable. `None` if it differs from use to
-/// use.
+/// The text that the file writes before each name in a variable: `LLVM` for `LLVM${item}`. `None`
+/// if the text differs from use to use.
 type Start = Option<Vec<u8>>;
 
 /// The numbers of the `foreach()` blocks in which a set has the loop variable as a value, or as the
@@ -61,8 +61,8 @@ pub(super) fn used_loops(sets: &mut [Set]) -> FastSet<usize> {
     out
 }
 
-/// Prepends the text that loops write before the names of variables to these names. `visited` has
-/// the variables that loops visit, each with its text. A variable that a target links directly has
+/// Prepends, to the names in variables, the text that loops write before them. `visited` has the
+/// variables that loops visit, each with its text. A target that links a variable directly writes
 /// no text before its names.
 fn begin_variables(sets: &mut [Set], mut visited: FastMap<Vec<u8>, Start>) {
     let mut own: FastMap<&[u8], Vec<&Set>> = FastMap::default();
@@ -95,8 +95,8 @@ fn begin_variables(sets: &mut [Set], mut visited: FastMap<Vec<u8>, Start>) {
     }
 }
 
-/// Records the text before the names of a variable: `None` if another text was recorded earlier.
-/// True if the record changes.
+/// Records the text before the names in a variable: `None` if another text was recorded earlier.
+/// Returns true if the record changes.
 fn note(starts: &mut FastMap<Vec<u8>, Start>, name: &[u8], start: &Start) -> bool {
     match starts.get_mut(name) {
         None => {

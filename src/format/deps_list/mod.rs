@@ -2,9 +2,10 @@
 //! the `LINK_LIBS` of LLVM's commands. `scan` finds the lists, and `spelling` reads the names in
 //! them. `position` decides where a new name goes, and `write` inserts and drops names.
 //!
-//! No condition is evaluated. A reference (`${NAME}`) or a generator expression stays as written;
-//! `values` reads the names in it, and these names are treated as listed. A flag such as `-pthread`
-//! is read as a name, but no archive has that name.
+//! `trace` follows a new name to the links of targets. Only `trace` evaluates conditions.
+//! Elsewhere, a reference (`${NAME}`) or a generator expression stays as written. `values` reads
+//! the names in it, and these names are treated as listed. A flag such as `-pthread` is read as a
+//! name, but no archive has that name.
 
 mod assign;
 mod flow;
@@ -30,7 +31,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// The reason why a file, or one set in it, cannot be read as a list.
+/// The reason why a CMake file, or a set or value in it, cannot be read as a list of archives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListError {
     /// The line, from 1.
@@ -51,8 +52,7 @@ impl From<SyntaxError> for ListError {
 pub struct DepsList {
     text: Vec<u8>,
     sets: Vec<Set>,
-    /// The first value with unknown archives, in a set that is related to a known archive. `None`
-    /// before [`DepsList::identify`] is called.
+    /// The result of [`DepsList::first_unknown`].
     unknown: Option<ListError>,
     /// Targets with the names of their files (`OUTPUT_NAME`).
     outputs: Vec<(Vec<u8>, Vec<u8>)>,
@@ -77,11 +77,12 @@ pub struct DepsList {
 /// The command that makes a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetCommand {
-    /// `set(NAME …)`, or `llvm_map_components_to_libnames(NAME …)`, whose values are components.
+    /// `set(NAME …)`, which replaces earlier values. Also `llvm_map_components_to_libnames(NAME
+    /// …)`, whose values are components of LLVM.
     Set,
-    /// `list(APPEND NAME …)`, `PREPEND` or `INSERT`, or `set(NAME ${NAME} …)`: the variable may have
-    /// other values too. Also `foreach(NAME …)` if a set in the loop has the value `${NAME}`, or a
-    /// value that ends with it.
+    /// `list(APPEND NAME …)`, `PREPEND` or `INSERT`, or `set(NAME ${NAME} …)`: the variable may
+    /// have other values too. Also `foreach(NAME …)` if a set in the loop has the value `${NAME}`,
+    /// or a value that ends with it.
     Append,
     /// `string(APPEND NAME …)`: the values may continue the text of earlier values.
     Text,
@@ -95,22 +96,25 @@ pub enum SetCommand {
 pub struct Block {
     /// The number of the block, in the order in which blocks begin.
     pub number: usize,
-    /// Its arm: 0 after `if()`, one more after each `elseif()` and `else()`.
+    /// The arm of an `if()`: 0 after `if()`, one more after each `elseif()` and `else()`. Always 0
+    /// for other blocks.
     pub arm: usize,
-    /// True if it is an `if()`.
+    /// True for the arms of an `if()`.
     pub is_condition: bool,
-    /// True if it is a `function()`.
+    /// True for the body of a `function()`.
     pub is_function: bool,
-    /// True if it is a `macro()`.
+    /// True for the body of a `macro()`.
     pub is_macro: bool,
 }
 
 /// A set of archives: the values of one command.
 #[derive(Clone, Debug)]
 pub struct Set {
-    /// The variable or the target that gets the values.
+    /// The variable or the target that gets the values; `link_libraries` for the command
+    /// `link_libraries()`.
     pub name: Vec<u8>,
-    /// The names of archives in it, in the file's order.
+    /// The names among the plain values, in the file's order. Some may name no archive, such as
+    /// `-pthread`.
     pub entries: Vec<ListedArchive>,
     /// Names that are listed in another way: inside of a generator expression, after `debug`, or
     /// by a variable of the file. They may depend on a condition.
@@ -118,29 +122,30 @@ pub struct Set {
     /// The variables that are values of the set (`${NAME}`), each with the number of entries before
     /// it.
     pub references: Vec<(usize, Vec<u8>)>,
-    /// The reason why the set cannot be used, such as a second `set()` of its variable; `None` if
-    /// it can.
+    /// The reason why the set cannot be used, such as a second `set()` of the same variable; `None`
+    /// if the set can be used.
     pub trouble: Option<ListError>,
-    /// The line on which it begins, from 1.
+    /// The line on which the command begins, from 1.
     pub line: u32,
-    /// The kind of command that makes it.
+    /// The kind of command that makes the set.
     pub origin: SetCommand,
-    /// The blocks around it, the outermost first.
+    /// The blocks around the command, the outermost first.
     pub blocks: Vec<Block>,
     /// Values whose archives are unknown: they refer to variables that the file does not set, or
     /// they are generator expressions that make parts of names.
     pub unknown: Vec<ListError>,
-    /// Its rank among the sets of its variable. Sets that a command adds in front of the value have
-    /// lower ranks.
+    /// The place among the sets of the same variable: in the variable's value, sets with lower
+    /// ranks come first.
     pub rank: i64,
-    /// True if commands write different text before its names, so that a new name may be wrong.
+    /// True if the text that commands write before the names, such as `LLVM` in `LLVM${item}`, is
+    /// unknown or differs. The archive of a new name would then be unclear.
     pub is_ambiguous: bool,
-    /// True if its values are components of LLVM: `Core` for the archive `LLVMCore`.
+    /// True if the values are components of LLVM: `Core` for the archive `LLVMCore`.
     is_components: bool,
-    /// True for a `foreach()` with items that [`DepsList::identify`] marked, directly or in
-    /// variables.
+    /// True for a `foreach()` whose items name known archives, directly or through variables. Set
+    /// by [`DepsList::identify`].
     has_known_items: bool,
-    /// True for values after `PRIVATE`.
+    /// True if the values follow `PRIVATE` or `LINK_PRIVATE`.
     pub is_private: bool,
     /// True for values after `INTERFACE`, which the target itself does not link.
     pub is_interface: bool,
@@ -185,7 +190,7 @@ struct SetValue {
 }
 
 impl DepsList {
-    /// Parses a file. An error if it is not valid CMake, or if a block is not closed.
+    /// Parses a file. An error if it is not valid CMake, or if its blocks do not match.
     pub fn parse(text: Vec<u8>) -> Result<Self, ListError> {
         let found = scan::sets(&text)?;
         Ok(Self {
@@ -246,8 +251,9 @@ impl DepsList {
         self.uses.iter().map(Vec::as_slice)
     }
 
-    /// The first value with unknown archives, in a set that is related to a known archive. `None`
-    /// before [`Self::identify`] is called.
+    /// The first value whose archives are unknown, in a set that names a known archive or that
+    /// variables connect with such a set. If no set names a known archive, the first in any set.
+    /// `None` if there is none, or before [`Self::identify`] is called.
     pub fn first_unknown(&self) -> Option<&ListError> {
         self.unknown.as_ref()
     }
@@ -268,12 +274,12 @@ impl DepsList {
 }
 
 impl Set {
-    /// True if it is inside of an `if()`.
+    /// True if the command of the set is inside of an `if()`.
     pub fn is_conditional(&self) -> bool {
         self.blocks.iter().any(|block| block.is_condition)
     }
 
-    /// All its names: the entries, then the mentions.
+    /// All names in the set: the entries, then the mentions.
     pub fn names(&self) -> impl Iterator<Item = &[u8]> {
         self.entries.iter().chain(&self.mentions).map(|entry| &*entry.name)
     }
@@ -296,7 +302,7 @@ impl Set {
         self.has_known_items && is_around && other.loop_block != self.loop_block
     }
 
-    /// True if `name` is one of its entries.
+    /// True if `name` is one of the entries. Mentions do not count.
     pub fn holds(&self, name: &[u8]) -> bool {
         self.entries.iter().any(|entry| entry.name == name)
     }

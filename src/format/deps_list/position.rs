@@ -116,8 +116,9 @@ impl Set {
     }
 }
 
-/// A position for each new name. New names with the same position come in their final order.
-/// `divided` is true for the index of an entry if a comment or an empty line follows that entry.
+/// A position for each new name. New names with equal positions are listed in the order in which
+/// they are written. `divided` is true for the index of an entry if a comment or an empty line
+/// follows that entry.
 pub(super) fn positions<'n>(
     set: &Set,
     add: &BTreeSet<&'n [u8]>,

@@ -4,7 +4,7 @@
 use super::Set;
 use crate::id::FastMap;
 
-/// The ranks of the sets so far.
+/// Assigns ranks to sets, from the lowest and the highest rank already used for each variable.
 #[derive(Default)]
 pub(super) struct Ranks {
     /// The lowest and the highest rank of each variable.

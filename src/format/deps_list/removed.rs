@@ -4,8 +4,9 @@ use super::Set;
 use crate::id::{FastMap, FastSet};
 use std::collections::BTreeMap;
 
-/// Maximum number of steps in the search for the parts of lists. Further names are treated as
-/// removed from every list.
+/// Maximum number of steps of the search for the variables that lists include. If the steps that
+/// are left do not suffice for a list, the words removed from it are treated as removed from every
+/// list.
 const MOST_REMOVED: usize = 100_000;
 
 /// A word that a command removes from a variable.
@@ -54,7 +55,8 @@ pub(super) fn mark_removed(sets: &mut [Set], removals: &[Removal]) {
 }
 
 /// The variable `list`, and the variables whose values it includes. `None` if `list` may have the
-/// values of any variable, or if `left` steps are exceeded. Each variable takes `cost` steps.
+/// values of any variable, or if `left` steps do not suffice. Each variable takes `cost` steps, and
+/// each reference one.
 fn parts<'s>(
     by_name: &FastMap<&[u8], Vec<&'s Set>>,
     list: &'s [u8],

@@ -79,7 +79,7 @@ impl WholeArchive {
     }
 }
 
-/// The sets of a file, and the facts that the scan collects besides them.
+/// The sets of a file, and facts about its variables and targets.
 #[derive(Default)]
 pub(super) struct Scanned {
     /// All sets, in the file's order.
@@ -103,7 +103,7 @@ pub(super) struct Scanned {
     pub(super) uses: Vec<Vec<Vec<u8>>>,
 }
 
-/// Reads a file. An error if a command cannot be parsed or a block is not closed.
+/// Reads a file. An error if a command cannot be parsed, or if the blocks do not match.
 pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
     let mut out = Scanned::default();
     let mut blocks = Blocks::default();
@@ -200,7 +200,8 @@ const BLOCKS: [&str; 6] = ["if", "foreach", "while", "function", "macro", "block
 
 impl Blocks {
     /// Updates the blocks for a command that opens a block, begins its next arm, or closes it. An
-    /// error if `else()`, `elseif()` or an end command has no matching open block.
+    /// error if `else()`, `elseif()` or an end command has no matching open block, or if too many
+    /// blocks are open.
     fn enter(&mut self, command: &[u8], line: u32) -> Result<(), ListError> {
         let is = |word: &str| command.eq_ignore_ascii_case(word.as_bytes());
         let error = |reason| Err(ListError { line, reason });
@@ -319,7 +320,7 @@ impl Scan<'_> {
         vec![self.values(own, values, start, SetCommand::Append)]
     }
 
-    /// The sets that the command defines or extends.
+    /// The sets that the command makes: one for each list of values. Empty if it lists no values.
     fn sets(&self) -> Vec<Set> {
         let arguments = &*self.command.arguments;
         match (&*self.name(), arguments) {
@@ -364,8 +365,8 @@ impl Scan<'_> {
         open.map_or(self.command.end, |open| from + open + 1)
     }
 
-    /// Number of arguments of `set()` before `CACHE` or `PARENT_SCOPE`. The type and the description
-    /// of a cache variable are not values.
+    /// Number of arguments of `set()` before `CACHE` or `PARENT_SCOPE`. The type and the
+    /// description of a cache variable are not values.
     pub(super) fn values_end(&self, values: &[Argument]) -> usize {
         let is_end =
             |argument: &Argument| matches!(self.word(argument), b"CACHE" | b"PARENT_SCOPE");

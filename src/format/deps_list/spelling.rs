@@ -85,7 +85,7 @@ impl Spelling {
     }
 }
 
-/// The text that components of LLVM omit before the names of their archives.
+/// The start of an archive's name that a component of LLVM omits: `Core` stands for `LLVMCore`.
 const LLVM: &[u8] = b"LLVM";
 
 impl Set {

@@ -12,9 +12,9 @@ use std::ops::Range;
 /// The changes of one set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SetChange {
-    /// Names to add.
+    /// Bare names of the archives to add. A name that the set lists already is not added again.
     pub add: BTreeSet<Vec<u8>>,
-    /// Names to drop.
+    /// Bare names of the archives to drop.
     pub drop: BTreeSet<Vec<u8>>,
     /// The link order for the added names, if the set has one.
     pub order: LinkOrder,
@@ -77,7 +77,7 @@ struct SetSpellings<'s> {
     models: Vec<&'s ListedArchive>,
     /// The number of models with each spelling; empty if all have the same one.
     counts: BTreeMap<&'s Spelling, usize>,
-    /// True if names are written as they are when there are no models.
+    /// True if a set without models may get a new name as a bare name.
     takes_any: bool,
 }
 
@@ -339,7 +339,8 @@ impl<'t> Writer<'t> {
         edits.push(Edit { at: end, bytes });
     }
 
-    /// The offset of the value after `at`, if several blanks align it with the lines around it.
+    /// The offset of the value after `at`, if several blanks separate the two, as in aligned
+    /// columns. `None` otherwise.
     fn next_column(&self, at: usize) -> Option<usize> {
         let items = &self.set.items;
         let (item, next) = (items.get(at)?, items.get(at + 1)?);

@@ -9,7 +9,7 @@ use crate::format::{Defect, Table};
 use object::elf;
 use std::ops::Range;
 
-/// Defect of a hash table in which no lookup finds a symbol.
+/// The defect of a hash table without buckets, in which no lookup finds a symbol.
 const NO_BUCKETS: &str = "has no buckets, and the file defines symbols";
 
 impl Tables {
@@ -158,8 +158,8 @@ impl Tables {
     }
 
     /// The number of symbols, and the defect of buckets, chains or filter, if any. On MIPS, the
-    /// number is DT_MIPS_SYMTABNO. On other machines, the last chain ends at the last symbol. The
-    /// number is `None` if no symbol is hashed, or if the last chain has no end.
+    /// number is DT_MIPS_SYMTABNO. On other machines, the last chain ends at the last symbol.
+    /// There, the number is `None` if no symbol is hashed, or if that chain has no end.
     fn gnu_extent(&self) -> (Option<u32>, Option<&'static str>) {
         let HashTable::Gnu { bloom, buckets, chains, base, translation, .. } = &self.hash else {
             return (None, None);
@@ -342,8 +342,8 @@ impl Tables {
     }
 
     /// Walks the chain of `hash` in a GNU hash table, from its start or from the symbol `from`.
-    /// Calls `visit` for each symbol with this hash, and returns its first result. `None` for
-    /// another kind of table.
+    /// Calls `visit` for each symbol with this hash, until `visit` returns `Some`. `None` if it
+    /// never does, or for another kind of table.
     pub(super) fn walk_gnu<T>(
         &self,
         hash: u32,

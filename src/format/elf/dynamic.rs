@@ -150,8 +150,8 @@ impl Dynamic {
         (at.unwrap_or(0) * each) as u64
     }
 
-    /// Handles a tag that exists, or has another meaning, only on MIPS. Returns false for all other
-    /// tags.
+    /// Handles a tag that exists only on MIPS, or that the reader treats differently there. Returns
+    /// false for all other tags, and on other machines.
     fn take_mips(&mut self, tag: elf::DynamicTag, value: u64) -> bool {
         let Some(got) = &mut self.got else { return false };
         match tag {

@@ -73,22 +73,22 @@ impl<'q> SymbolQuery<'q> {
 /// The state of `check_match` during the walk through one object's chain.
 #[derive(Default)]
 struct Walk {
-    /// For an unversioned reference: number of definitions with a visible version index of at least
-    /// 3.
+    /// For an unversioned reference: number of definitions that are not hidden (`VERSYM_HIDDEN`)
+    /// and have a version index of at least 3.
     versions: u32,
-    /// The first of these definitions.
+    /// The first of the definitions that `versions` counts.
     versioned: Option<FoundSymbol>,
-    /// The first visible definition that has no version. glibc 2.42 uses this definition only if
-    /// the walk finds no exact match.
+    /// The first definition that is not hidden and has no version. glibc 2.42 uses this definition
+    /// only if the walk finds no exact match.
     fallback: Option<FoundSymbol>,
 }
 
 impl Object {
     /// Looks up a name, as `do_lookup_x` does for one link map. Does not consult the Bloom filter,
-    /// because callers check it first. `limit` is the highest version index in the loader's table
-    /// for the object. If needed files are missing, `limit` is below
-    /// [`super::Versions::highest_index`]. `None` if no symbol matches, or if the tables were not
-    /// kept.
+    /// because callers check it first. `limit` is the highest version index that the loader knows
+    /// for the object: 0 means none, and [`super::EVERY_VERSION`] means all. If needed files are
+    /// missing, the loader may know only some. `None` if no symbol matches, or if the tables were
+    /// not kept.
     #[inline]
     pub fn find(&self, query: &SymbolQuery<'_>, limit: u16) -> Option<FoundSymbol> {
         self.find_from(query, limit, None)

@@ -18,7 +18,7 @@ use std::path::Path;
 /// Linux loader apply to it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Foreign {
-    /// An object of FreeBSD, also of Debian's kFreeBSD.
+    /// An object of FreeBSD, or of Debian GNU/kFreeBSD.
     FreeBsd,
     /// An object of NetBSD.
     NetBsd,
@@ -32,7 +32,8 @@ pub enum Foreign {
     Hurd,
     /// An object of Solaris or illumos.
     Solaris,
-    /// ELFOSABI_STANDALONE: code that another program maps by itself, such as Guile's `.go` files.
+    /// ELFOSABI_STANDALONE: code that another program maps without a loader, such as Guile's `.go`
+    /// files.
     Standalone,
     /// A kernel module.
     KernelModule,
@@ -66,7 +67,7 @@ struct ForeignKind {
     gnu: Option<u32>,
     /// Prefixes of the paths of its loaders. PT_INTERP begins with one of them.
     interps: &'static [&'static str],
-    /// The name of its libc, if no libc of Linux has that name.
+    /// The name of its libc. Empty if the reader does not check the name of the libc.
     libc: &'static [u8],
 }
 
@@ -198,7 +199,7 @@ const BESIDE_BIONIC: [&[u8]; 4] = [b"libm.so", b"libdl.so", b"liblog.so", b"liba
 /// Upper bound for the number of PT_NOTE segments that are read; linkers write at most three.
 pub(super) const MOST_NOTES: usize = 8;
 
-/// The position of a PT_NOTE segment in the file.
+/// A PT_NOTE segment: its position in the file and its alignment, in bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Notes {
     pub(super) offset: u64,
@@ -207,7 +208,8 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    /// The part of the segment that is in `head`, the first bytes of the file.
+    /// The part of the segment that is in `head`, the first bytes of the file. `None` if the
+    /// segment begins after `head`.
     pub(super) fn bytes_in<'h>(&self, head: &'h [u8]) -> Option<&'h [u8]> {
         let start = usize::try_from(self.offset).ok()?;
         let end = usize::try_from(self.offset.saturating_add(self.size)).unwrap_or(usize::MAX);
@@ -284,8 +286,8 @@ impl Foreign {
             .or_else(|| is_of_unknown_machine(object).then_some(Self::Machine))
     }
 
-    /// The kind of an object at `path`. The path decides if an object is a kernel module or
-    /// firmware.
+    /// The kind of an object at `path`. `None` if it is not foreign. The path decides if an object
+    /// is a kernel module or firmware.
     pub fn at(path: &Path, object: &Object) -> Option<Self> {
         let path = path.as_os_str().as_bytes();
         match object.foreign {
@@ -332,7 +334,8 @@ fn of_bytes(bytes: &[u8], align: u64, endian: object::Endianness) -> Option<Fore
 }
 
 /// True if PT_INTERP names a loader of Linux: its file name begins with `ld-musl-` or `ld-linux`,
-/// or is the file name of a loader for this machine.
+/// or is the file name of a loader for the object's machine. For `ld.so.1`, the whole path must
+/// match.
 fn is_of_linux(object: &Object, interp: &[u8]) -> bool {
     let name = last_part(interp);
     if name.starts_with(b"ld-musl-") || name.starts_with(b"ld-linux") {
@@ -341,7 +344,7 @@ fn is_of_linux(object: &Object, interp: &[u8]) -> bool {
     let Some(row) = machine::of(object.header.target()) else { return false };
     let mut loaders = row.loaders.iter().map(|loader| loader.as_bytes());
     if name == b"ld.so.1" {
-        // Loaders of Solaris have this name too.
+        // Loaders of Solaris have this file name too.
         return !is_of_solaris(object, interp) && loaders.any(|loader| loader == interp);
     }
     loaders.any(|loader| last_part(loader) == name)
@@ -371,8 +374,8 @@ fn needs_bionic(object: &Object) -> bool {
     versioned || BESIDE_BIONIC.iter().any(|name| needs(object, name))
 }
 
-/// True if no loader rules are known for the machine. False for EM_NONE, because the header was
-/// then overwritten with zeros.
+/// True if no loader rules are known for the machine. False for EM_NONE: such a header was
+/// overwritten with zeros.
 fn is_of_unknown_machine(object: &Object) -> bool {
     let header = &object.header;
     header.machine != elf::EM_NONE.0 && machine::of(header.target()).is_none()

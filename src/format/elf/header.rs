@@ -37,7 +37,7 @@ pub struct Header {
     /// Number of program headers (e_phnum).
     pub phnum: u16,
     /// e_shoff, and the end of the section headers as a file offset. Both are 0 without section
-    /// headers.
+    /// headers. With 65,280 sections or more, the end is that of the first section header.
     pub sections: (u64, u64),
     /// True if all program headers could be read.
     pub phdrs_present: bool,
@@ -138,7 +138,7 @@ impl Ident {
     }
 }
 
-/// The byte order, which is big-endian if `big` is true.
+/// The byte order in the form that the object crate needs: big-endian if `big` is true.
 pub(super) fn endian(big: bool) -> Endianness {
     if big { Endianness::Big } else { Endianness::Little }
 }

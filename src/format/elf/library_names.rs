@@ -23,8 +23,8 @@ pub fn library_names(file: &Handle) -> Result<BTreeSet<Vec<u8>>, ReadError> {
     Ok(out)
 }
 
-/// Strings of up to 255 bytes in the first 64 MiB of a file that may be names of symbols. Names in
-/// its dynamic symbol table are among them.
+/// Strings that may be names of symbols, of up to 255 bytes, in the first 64 MiB of a file. Names
+/// in its dynamic symbol table are among them.
 pub fn identifiers(file: &Handle) -> Result<FastSet<Box<[u8]>>, ReadError> {
     let mut out = FastSet::default();
     let is_part = |b: &u8| b.is_ascii_alphanumeric() || b"_.$".contains(b);

@@ -55,7 +55,8 @@ pub use versions::{EVERY_VERSION, FIRST_VERSION, NeedFile, VersionDef, VersionNe
 
 use super::Defect;
 
-/// The parts of a file that matter to the loader. No field borrows from the file.
+/// The facts that the reader keeps of one ELF file, such as its header, needs, search paths and
+/// references. No field borrows from the file.
 #[derive(Debug)]
 pub struct Object {
     /// The ELF header.
@@ -67,10 +68,12 @@ pub struct Object {
     /// [`Foreign::at`] also considers the path.
     pub foreign: Option<Foreign>,
     /// The loader's message if it refuses to map the object as a library (`elf/dl-load.c`,
-    /// `_dl_map_object_from_fd`).
+    /// `_dl_map_object_from_fd`). `None` if all checks pass, and for files that are not read that
+    /// far, such as relocatable objects.
     pub refused: Option<&'static str>,
-    /// The loader's message if it refuses the object because of its segments. An entry point with
-    /// such segments is refused too, by the loader or by the kernel.
+    /// The loader's message if it refuses the object because of its segments. `None` if all checks
+    /// pass, and for files without a dynamic section. An entry point with such segments is refused
+    /// too, by the loader or by the kernel.
     pub unmappable: Option<&'static str>,
     /// The program headers of a program or shared object. Empty for relocatable objects, core files
     /// and device code, and if the headers are truncated or have a wrong entry size.

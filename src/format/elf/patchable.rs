@@ -1,6 +1,6 @@
 //! Tests if patchelf can change a file, and with which risks. patchelf finds tables by their
 //! section headers, overwrites an old search path in the string table, and appends tables that
-//! grow. Only `fix` uses this module.
+//! grow. Only `fix` uses the result. `start_code` takes the addresses of sections from here.
 
 use super::{Header, header::endian};
 use crate::format::{c_string, read_range};
@@ -37,8 +37,8 @@ pub struct Patchable {
     pub has_payload: bool,
 }
 
-/// Finds the risks of a change by patchelf. `None` if patchelf cannot change the file, because it
-/// has no section headers, or they disagree with its dynamic section or string table.
+/// Finds the risks of a change by patchelf. `None` if patchelf cannot change the file: its section
+/// headers are missing or damaged, or they disagree with its dynamic section or string table.
 pub fn patchable(file: &Handle) -> Option<Patchable> {
     let head = read_range(file, 0, 64).ok()?;
     let header = Header::parse(&head)?;
@@ -170,8 +170,8 @@ impl<'f, H: FileHeader<Endian = Endianness>> Image<'f, H> {
         Some(PathText { range: start..start.saturating_add(len), is_end })
     }
 
-    /// True if a part of this text also belongs to another name. `None` if a table with names
-    /// cannot be read.
+    /// True if a part of the text `path` also belongs to another name, or if not all names were
+    /// checked because of [`MOST_RECORDS`]. `None` if a table with names cannot be read.
     fn is_shared(
         &self,
         sections: &[H::SectionHeader],
@@ -245,7 +245,7 @@ impl<'f, H: FileHeader<Endian = Endianness>> Image<'f, H> {
     }
 
     /// True if data follows the last byte of the headers, segments and sections. Zeros up to
-    /// [`MOST_PADDING`] are not data.
+    /// [`MOST_PADDING`] are not data. `None` if the headers or the data cannot be read.
     fn has_payload(&self, sections: &[H::SectionHeader]) -> Option<bool> {
         let e = self.e;
         let count = usize::from(self.raw.e_phnum(e));

@@ -95,7 +95,8 @@ impl ObjectReader<'_> {
         kept
     }
 
-    /// The kind of reference for a symbol. `None` if the loader never looks it up.
+    /// The kind of reference for a symbol. `None` if the symbol is not collected: it is local or
+    /// hidden, an ordinary definition, or larger than an address space.
     fn ref_kind(
         &mut self,
         symbol: &Symbol<'_>,

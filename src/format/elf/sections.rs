@@ -41,8 +41,8 @@ impl Section {
     }
 }
 
-/// Bytes from the first to the last loaded address of a program or library. `None` for other
-/// objects, and without PT_LOAD.
+/// Number of bytes from the first to the last loaded address of a program or library. `None` for
+/// other objects, and without PT_LOAD.
 pub fn span(object: &Object) -> Option<u64> {
     if !matches!(object.role, Role::Program | Role::Shared | Role::Static) {
         return None;

@@ -12,7 +12,7 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 /// gets the size from the kernel.
 const PAGE: u64 = 4096;
 
-/// One program header.
+/// One program header, which describes a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
     /// Type of the segment (p_type), such as PT_LOAD.
@@ -31,7 +31,7 @@ struct LoadSegment {
     filesz: u64,
 }
 
-/// The facts from the program headers.
+/// The facts from the program headers, or from the section headers of an interface stub.
 #[derive(Default)]
 pub(super) struct Segments {
     loads: Vec<LoadSegment>,
@@ -54,8 +54,8 @@ pub(super) struct Segments {
 }
 
 impl Segments {
-    /// The loaded sections of an interface stub, from its section headers. Empty if the stub has no
-    /// dynamic section.
+    /// The loaded sections of an interface stub, from its section headers. Without a dynamic
+    /// section, the result is empty and `is_stub` is false.
     pub(super) fn of_stub(header: &Header, table: &[u8]) -> Self {
         if header.is_64 {
             Self::of_stub_as::<elf::FileHeader64<object::Endianness>>(header, table)

@@ -135,7 +135,8 @@ mod tests {
         is_of_start_file(machine.0, &code)
     }
 
-    /// From linked libraries, and from `crti.o` and `crtn.o` of Debian's cross compilers.
+    /// The code comes from linked libraries, and from `crti.o` and `crtn.o` of Debian's cross
+    /// compilers.
     #[test]
     fn functions_of_start_files() {
         let x86 = "48 83 ec 08 48 8b 05 dd 2f 00 00 48 85 c0 74 02 ff d0 48 83 c4 08 c3";

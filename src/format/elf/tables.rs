@@ -17,7 +17,7 @@ use object::{Endianness, elf};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// One buffer with all tables, and the position of each.
+/// The dynamic tables of one object, for lookups: a buffer, and the position of each table in it.
 #[derive(Clone, Debug)]
 pub struct Tables {
     /// Edited copies of the object share this buffer, because they do not change it.

@@ -27,7 +27,8 @@ pub struct VersionNeed {
     pub weak: bool,
     /// vna_other without its top bit: the index by which DT_VERSYM refers to the version.
     pub index: u16,
-    /// True if vna_other has its top bit set.
+    /// True if vna_other has its top bit set: a definition without a version does not satisfy the
+    /// need.
     pub hidden: bool,
 }
 

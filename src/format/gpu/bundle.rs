@@ -16,7 +16,8 @@ use crate::format::ReadError;
 /// Size in bytes of the first read of a bundle's table: enough for about fifty targets.
 const TABLE: usize = 4096;
 
-/// The plain bundle at `offset` of the file. `bytes` ends where the next bundle may begin.
+/// Reads the plain bundle at `offset` of the file, and adds its defects to `faults`. `bytes` begins
+/// with this bundle and ends where the next one may begin.
 pub(super) fn plain(
     bytes: Bytes<'_>,
     offset: u64,
@@ -102,7 +103,8 @@ fn table_of(bytes: Bytes<'_>) -> Result<Option<Vec<ContainerEntry>>, ReadError> 
     }
 }
 
-/// The compressed bundle at `offset` of the file. `bytes` ends where the next bundle may begin.
+/// Reads the compressed bundle at `offset` of the file, and adds its defects to `out`. `bytes`
+/// begins with this bundle and ends where the next one may begin.
 pub(super) fn compressed(
     bytes: Bytes<'_>,
     offset: u64,
@@ -194,5 +196,6 @@ fn entries_of(
 }
 
 /// Limit for inflating a table, in bytes. If the inflated bytes end inside the table, four times as
-/// many bytes are requested. Once a request was larger than this limit, no further request follows.
+/// many bytes are requested. After a request for more bytes than this limit, no further request
+/// follows.
 const MOST_TABLE: usize = 4 << 20;

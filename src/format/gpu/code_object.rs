@@ -17,7 +17,7 @@ const NT_AMDGPU_METADATA: u32 = 32;
 /// Size of a 64-bit ELF header, in bytes.
 pub(super) const HEADER: usize = 64;
 
-/// The properties of a code object.
+/// The properties of an AMDGPU code object: its target, its version and its metadata.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CodeObject {
     /// The target in `e_flags`. `None` in version 2, and for a processor number without a name.
@@ -28,10 +28,10 @@ pub struct CodeObject {
     pub version: u8,
     /// The version of a generic target; 0 if the target is not generic.
     pub generic_version: u8,
-    /// Its metadata, if notes are read and it has some.
+    /// The metadata in the notes. `None` if notes are not read, or if they have no metadata.
     pub metadata: Option<Metadata>,
-    /// The defect of its notes or of its program headers. `None` if there is no defect, or if notes
-    /// are not read.
+    /// The defect of the notes or of the program headers, as the end of a sentence. `None` if there
+    /// is no defect, or if notes are not read.
     pub defect: Option<&'static str>,
 }
 
@@ -44,7 +44,7 @@ pub struct Metadata {
     pub version: (u64, u64),
     /// Names of the kernels, in the order of the metadata.
     pub kernels: Vec<Vec<u8>>,
-    /// Number of names of kernels, symbols and arguments that are not strings. An assembler may
+    /// Number of kernels, symbols and arguments with a name that is not a string. An assembler may
     /// store a name such as `Y` or `N` as a boolean.
     pub bad_names: usize,
 }

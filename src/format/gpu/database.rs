@@ -9,7 +9,7 @@ use crate::tree::Handle;
 const HEADER: usize = 100;
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// The header of a database.
+/// The size of a database, from its header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DatabaseHeader {
     /// Size of a page in bytes; 0 for an empty file, which is an empty database.
@@ -26,7 +26,7 @@ pub fn read(file: &Handle) -> Result<Result<DatabaseHeader, &'static str>, ReadE
     Ok(parse(&head, file.stat().len))
 }
 
-/// Like [`read`]. `head` has the first bytes of a file of `len` bytes.
+/// Like [`read`], for a file of `len` bytes whose first bytes are `head`.
 pub fn parse(head: &[u8], len: u64) -> Result<DatabaseHeader, &'static str> {
     // An empty file is an empty database. On some systems, SQLite writes one byte to it
     // (`unixFileSize` in `os_unix.c`).

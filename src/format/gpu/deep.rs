@@ -10,7 +10,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Upper bound, in bytes, for an inflated bundle.
 pub(super) const MOST: u64 = 1 << 30;
-/// Upper bound, in bytes, for one code object that is kept to read its notes.
+/// Upper bound, in bytes, for the part of a code object that is kept to read its notes.
 const MOST_KEPT: u64 = 128 << 20;
 /// The table of a bundle must end within this many bytes of inflated data.
 const MOST_TABLE: usize = 4 << 20;
@@ -21,7 +21,7 @@ const MOST_TABLE: usize = 4 << 20;
 const MOST_TAKEN: u64 = 3 * MOST_KEPT;
 
 /// The memory, in bytes, for all bundles that are inflated at the same time. A thread waits until
-/// enough of it is free. So more threads do not need more memory.
+/// enough of it is free. So the need for memory does not grow with the number of threads.
 static ROOM: Room = Room { left: Mutex::new(512 << 20), freed: Condvar::new() };
 
 struct Room {

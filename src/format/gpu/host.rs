@@ -1,8 +1,8 @@
 //! Device code in programs and libraries. Wrappers in `.hipFatBinSegment` and `.nvFatBinSegment`
 //! point to bundles and fat binaries. Other sections contain offload binaries. The runtimes of HIP
-//! and CUDA get the address of the wrapper and follow its pointer. This module does the same, and
-//! finds wrappers by section names. Relocatable objects have no addresses, so their sections are
-//! read without wrappers.
+//! and CUDA get the address of the wrapper and follow its pointer. This module follows the pointers
+//! too. It finds wrappers by section names, and without such sections by their magic numbers.
+//! Relocatable objects have no addresses, so their sections are read without wrappers.
 
 use super::bytes::{Bytes, u32_at, u64_at};
 use super::{DeviceCode, DeviceDefect, kpack, nv};
@@ -45,14 +45,14 @@ pub(super) struct Extent {
 /// The positions of device code in a host object: a program, a library or a relocatable object.
 #[derive(Default)]
 pub(super) struct DeviceCodePlaces {
-    /// The data that wrappers point to. Each extent ends with its segment.
+    /// The data to which wrappers point, sorted by offset. Each extent ends where its segment ends.
     pub(super) pointed: Vec<Extent>,
     /// `.hip_fatbin` sections, which hold bundles. They are read if the object has no wrappers.
     /// Otherwise they are only searched for bundles to which no wrapper points.
     pub(super) hip_sections: Vec<Extent>,
     /// `.nv_fatbin` sections, which hold fat binaries. They are read only without wrappers.
     pub(super) nv_sections: Vec<Extent>,
-    /// Sections of offload binaries.
+    /// Sections that hold offload binaries, as LLVM writes them.
     pub(super) offloading: Vec<Extent>,
     /// Sections that are entries of a bundle, each with the id of the entry.
     pub(super) bundled: Vec<(Vec<u8>, Extent)>,
@@ -73,7 +73,8 @@ struct Elf<'a> {
     dynamic: Option<Extent>,
 }
 
-/// Finds the device code of a 64-bit little-endian host object; `None` for other files.
+/// Finds the device code of a 64-bit little-endian host object; `None` for other files. Wrappers
+/// are counted in `out`, and their defects are added there.
 pub(super) fn places(
     bytes: Bytes<'_>,
     out: &mut DeviceCode,
@@ -347,7 +348,8 @@ impl<'a> Elf<'a> {
         Ok(out)
     }
 
-    /// The address of a symbol. `None` if the object does not define it.
+    /// The address of the symbol with the index `number` in the symbol table at the address
+    /// `table`. `None` if the object does not define the symbol.
     fn symbol(&self, table: u64, number: u64) -> Result<Option<u64>, ReadError> {
         let at = number.checked_mul(24).and_then(|at| at.checked_add(table));
         let Some(place) = at.and_then(|at| self.place(at)) else { return Ok(None) };

@@ -24,10 +24,10 @@ pub(super) fn most(method: Compression, len: u64) -> u64 {
     }
 }
 
-/// The first `want` inflated bytes. The result is shorter if the stream ends earlier or is damaged.
-/// The result is also shorter if the first [`MOST_BLOCKS`] blocks of a zstd stream inflate to fewer
-/// bytes. `None` if no byte can be inflated. For a zstd stream, also `None` if the frame header or
-/// one of the blocks that are read first is damaged or cut short.
+/// The first `want` inflated bytes. The result is shorter if the stream ends earlier or is damaged,
+/// or if the first [`MOST_BLOCKS`] blocks of a zstd stream inflate to fewer bytes. `None` if no
+/// byte can be inflated. For a zstd stream, also `None` if the frame header or one of the blocks
+/// that are read first is damaged or cut short.
 pub(super) fn head(
     bytes: Bytes<'_>,
     method: Compression,
@@ -59,8 +59,9 @@ fn zstd_head(bytes: Bytes<'_>, want: usize) -> Result<Option<Vec<u8>>, ReadError
     Ok(head)
 }
 
-/// Inflates everything into `sink`. Returns the number of compressed bytes, or `None` if the stream
-/// cannot be read, is damaged, or inflates to more than `most` bytes.
+/// Inflates the whole stream, and passes the bytes to `sink` in chunks. Returns the number of
+/// compressed bytes, or `None` if the stream cannot be read, is damaged, or inflates to more than
+/// `most` bytes.
 pub(super) fn all(
     bytes: Bytes<'_>,
     method: Compression,

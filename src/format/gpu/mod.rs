@@ -44,11 +44,11 @@ pub struct Depth {
 /// The device code of one file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DeviceCode {
-    /// Its containers, in the order of their offsets.
+    /// The containers in the file, in the order of their offsets.
     pub containers: Vec<Container>,
     /// Number of wrappers. A program registers a container with the runtime through a wrapper.
     pub wrappers: usize,
-    /// Number of these wrappers that refer to kpack files.
+    /// Number of wrappers that refer to kpack files. They are included in `wrappers`.
     pub kpack: usize,
     /// The paths of kpack files, relative to the directory of the program or library. The runtime
     /// replaces `@GFXARCH@` with the name of the GPU.
@@ -58,7 +58,7 @@ pub struct DeviceCode {
     /// Compressed bundles that were not inflated and checked as requested, because a size limit was
     /// reached.
     pub unchecked: Vec<DeviceDefect>,
-    /// The reason why a part of the file was not read, if there is one.
+    /// The reason why a part of the device code was not read. `None` if all of it was read.
     pub unread: Option<&'static str>,
     /// The sum of the sizes of the bundles that were inflated whole, as their headers state them.
     inflated: u64,
@@ -95,7 +95,7 @@ pub enum ContainerKind {
 }
 
 impl ContainerKind {
-    /// The name in reports.
+    /// The name of the format in reports, such as `ccob`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bundle => "bundle",
@@ -111,14 +111,14 @@ impl ContainerKind {
 /// The compression of a container.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Compression {
-    /// RFC 1950.
+    /// A zlib stream (RFC 1950).
     Zlib,
-    /// RFC 8878.
+    /// A zstd frame (RFC 8878).
     Zstd,
 }
 
 impl Compression {
-    /// The name in reports.
+    /// The name of the method in reports, such as `zstd`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Zlib => "zlib",
@@ -130,17 +130,19 @@ impl Compression {
 /// One container of code objects.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Container {
-    /// Its format.
+    /// The format, such as a compressed bundle of Clang.
     pub kind: ContainerKind,
     /// The member that holds it, if the file is an archive.
     pub member: Option<Arc<[u8]>>,
-    /// The version of the format, if it has one.
+    /// The version of the format, as the container states it. `None` if the format has no version,
+    /// or if it could not be read.
     pub version: Option<u16>,
-    /// Its offset in the file, in bytes.
+    /// Offset of the container in the file, in bytes.
     pub offset: u64,
-    /// Its size in the file, in bytes.
+    /// Size of the container in the file, in bytes.
     pub size: u64,
-    /// The compression method; `None` if the container is not compressed or uses another method.
+    /// The compression method of a compressed bundle, or of an image in a fat binary. `None`
+    /// without compression, and for other methods.
     pub compression: Option<Compression>,
     /// The inflated size in bytes, as stated by its header. `None` unless it is a compressed
     /// bundle.
@@ -149,7 +151,7 @@ pub struct Container {
     /// inside the compressed payload; `None` if it does not. Readers that search for the next
     /// bundle stop there (llvm/llvm-project#205587).
     pub magic_inside: Option<u64>,
-    /// Its code objects, in the order of its table.
+    /// The entries of the container, in the order of its table. Empty if the table cannot be read.
     pub entries: Vec<ContainerEntry>,
 }
 
@@ -173,13 +175,13 @@ impl Container {
 /// entry of the host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ContainerEntry {
-    /// Its id: `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+` in bundles, `sm_90` or `compute_90` in
-    /// NVIDIA's fat binaries, the target itself for a separate code object.
+    /// The id of the entry: `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+` in bundles, `sm_90` or
+    /// `compute_90` in NVIDIA's fat binaries, the target itself for a separate code object.
     pub id: Vec<u8>,
-    /// Its offset in the container, in bytes. In a compressed container, the offset counts inflated
-    /// bytes. In a kpack file, it is 0.
+    /// Offset of the entry in the container, in bytes. In a compressed bundle, the offset counts
+    /// inflated bytes. In a kpack file, it is 0.
     pub offset: u64,
-    /// Its size in bytes.
+    /// Size of the entry in bytes. In a compressed bundle, the size counts inflated bytes.
     pub size: u64,
     /// The code object. `None` if its header was not read, or names another machine than an AMD
     /// GPU.
@@ -216,7 +218,8 @@ impl ContainerEntry {
 /// A defect of device code.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct DeviceDefect {
-    /// Offset in the file, in bytes.
+    /// Offset in the file, in bytes: of the wrapper, the container or the section that has the
+    /// defect.
     pub offset: u64,
     /// The member that has the defect, if the file is an archive.
     pub member: Option<Arc<[u8]>>,
@@ -246,20 +249,20 @@ pub fn is_container(head: &[u8]) -> bool {
     host::magic_of(head).is_some()
 }
 
-/// Like [`is_container`], by the first 20 bytes alone. The magic text of a plain bundle has 24
-/// bytes, of which only the first 20 are checked.
+/// Like [`is_container`], but decides by the first 20 bytes alone. The magic text of a plain bundle
+/// has 24 bytes, of which only the first 20 are checked.
 pub fn may_be_container(head: &[u8; 20]) -> bool {
     is_container(head) || table::PLAIN.starts_with(head)
 }
 
-/// The strings that are values of `key` in a MessagePack index, at any depth. `None` if the index
+/// The strings that a MessagePack index has as values of `key`, at any depth. `None` if the index
 /// is damaged.
 pub fn index_values<'b>(index: &'b [u8], key: &[u8]) -> Option<Vec<&'b [u8]>> {
     msgpack::values_of(index, key)
 }
 
 /// The strings among the values of a MessagePack map, whose keys may be numbers. `None` if the data
-/// is damaged.
+/// is damaged or is not a map.
 pub fn map_strings(index: &[u8]) -> Option<Vec<&[u8]>> {
     msgpack::strings(index)
 }
@@ -386,8 +389,8 @@ fn concatenated(
     Ok(())
 }
 
-/// Reads the container at the start of `place` and adds it to `out`. Returns false if there is
-/// none.
+/// Reads the container at the start of `place` and adds it to `out`. Returns false if no container
+/// begins there.
 fn container(
     bytes: Bytes<'_>,
     place: Extent,

@@ -15,7 +15,8 @@ const PTX: u16 = 1;
 /// `FATBIN_KIND_ELF`
 const CUBIN: u16 = 2;
 
-/// The fat binary at `offset` of the file.
+/// Reads the fat binary at the start of `bytes`, which is at `offset` of the file. Adds its defects
+/// to `faults`.
 pub(super) fn read(
     bytes: Bytes<'_>,
     offset: u64,

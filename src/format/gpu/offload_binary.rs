@@ -14,7 +14,8 @@ const MOST_STRINGS: u64 = 64;
 /// Maximum length of a string, in bytes.
 const LONGEST: usize = 4096;
 
-/// The OffloadBinary at `offset` of the file.
+/// Reads the OffloadBinary at the start of `bytes`, which is at `offset` of the file. Adds its
+/// defects to `faults`.
 pub(super) fn read(
     bytes: Bytes<'_>,
     offset: u64,

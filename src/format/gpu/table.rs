@@ -14,7 +14,7 @@ pub(super) const COMPRESSED: &[u8; 4] = b"CCOB";
 const MOST_ENTRIES: u64 = 4096;
 /// Maximum length of the id of an entry, in bytes.
 const LONGEST_ID: u64 = 4096;
-/// The reason why a table is incomplete.
+/// The reason why the given bytes do not contain the whole table of a bundle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Short {
     /// The table continues after the given bytes.

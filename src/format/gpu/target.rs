@@ -25,7 +25,7 @@ impl TargetId {
         Self { processor: processor.to_owned(), sramecc: None, xnack: None }
     }
 
-    /// The target id in `text`; `None` if it is not one.
+    /// Parses a target id; `None` for a text of another form.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(text).ok()?;
         let mut parts = text.split(':');
@@ -60,7 +60,7 @@ impl TargetId {
         Self::parse(name.as_bytes())
     }
 
-    /// True for SPIR-V, and for a processor with a known number in `e_flags`.
+    /// True if the processor is known: it has a number in `e_flags`, or it is [`SPIRV`].
     pub fn is_known(&self) -> bool {
         self.processor == SPIRV || processors().any(|name| name == self.processor)
     }

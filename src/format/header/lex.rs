@@ -5,7 +5,7 @@
 /// the includes of the file are unknown.
 const MOST_TEXT: usize = 16 << 10;
 
-/// One line that begins with `#`.
+/// A preprocessor directive: a line that begins with `#`, apart from blanks and comments.
 pub(super) struct Directive<'a> {
     /// The line of the `#`, from 1.
     pub(super) line: u32,

@@ -99,7 +99,8 @@ impl Macros {
         }
     }
 
-    /// Handles a `#define` or `#undef`. `active` is true if the line is compiled.
+    /// Handles a `#define` or `#undef`. `rest` is the text after the keyword. `active` is true if
+    /// the line is compiled.
     pub(super) fn set(&mut self, rest: &[u8], is_define: bool, active: Truth) {
         let name = name(rest);
         let value = match active {

@@ -18,14 +18,14 @@ pub const MOST: u64 = 16 << 20;
 /// Upper bound for nested conditions, far above real headers.
 const DEEPEST: usize = 1000;
 
-/// One `#include`.
+/// An `#include` or `#import` directive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Include {
     /// The name as written.
     pub name: Vec<u8>,
     /// True for `"name"`: the directory of the file is searched first.
     pub quoted: bool,
-    /// The line, from 1.
+    /// The line of the directive, from 1.
     pub line: u32,
 }
 

@@ -46,8 +46,8 @@ impl Sheet<'_> {
         if bound.is_empty() { Ok(()) } else { self.users(entry, &bound, page) }
     }
 
-    /// Writes the files that have the references. If only one file refers to the symbols, its path
-    /// is in `bound`, and the findings have no evidence of the kind `Reference`.
+    /// Writes the files that have the references to the symbols. If only one file refers to the
+    /// symbols, its path is in `bound`, and the findings have no evidence of the kind `Reference`.
     fn users(
         &self,
         entry: &ReportEntry<'_>,

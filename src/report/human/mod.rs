@@ -175,8 +175,8 @@ impl Sheet<'_> {
         page.more(findings.len().saturating_sub(most), "finding", "findings")
     }
 
-    /// For `-v`: writes each finding with its own evidence, and with the command that shows the
-    /// fact in another tool. Other sections list the findings about symbols.
+    /// With `-v`, writes each finding with its own evidence, and the command with which another
+    /// tool shows it. Findings about symbols are skipped, because other sections list them.
     fn each(&self, entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
         let several = entry.findings.len() > 1;
         for finding in entry.findings.iter().filter(|finding| finding.symbol.is_none()) {
@@ -196,7 +196,7 @@ impl Sheet<'_> {
         Ok(())
     }
 
-    /// The command that shows a finding, with paths of this machine.
+    /// The command with which another tool shows a finding. Its paths are valid on this machine.
     fn witness(&self, finding: &ReportFinding, command: &str) -> String {
         let path = finding.full_path();
         let own = format!(" {}", shell_path(&path));
@@ -216,7 +216,8 @@ impl Sheet<'_> {
     }
 }
 
-/// For a finding about the size of an image: writes the largest parts.
+/// Writes the largest parts of a loaded image, for a finding about the size of the image. Writes
+/// nothing for other findings.
 fn largest(finding: &ReportFinding, page: &mut LabelledLines<'_>) -> io::Result<()> {
     let parts = finding.evidence_of(EvidenceKind::Reference);
     let mut parts = parts.filter(|part| part.how.as_deref() == Some(LARGEST));

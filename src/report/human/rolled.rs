@@ -16,7 +16,8 @@ const MOST_FILES: usize = 8;
 /// listed.
 const MOST_SYMBOLS: usize = 6;
 
-/// Writes the files and symbols of an entry. Without symbols, writes each file with a message.
+/// Writes the files and symbols of an entry. If its findings have no symbols, writes each file with
+/// the message of its first finding.
 pub(super) fn rolled(entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
     let directory = entry.group.and_then(|group| group.directory.as_deref());
     let below = |path: &Path| {

@@ -29,7 +29,7 @@ enum Miss {
     Named,
     /// The directory of the path does not exist. It is not a default directory.
     Directory,
-    /// ld.so.cache has no entry for the library that can be loaded.
+    /// ld.so.cache has no entry through which the library can be loaded.
     Cache,
     /// A default directory lacks the file, or does not exist.
     Default,
@@ -97,7 +97,7 @@ fn words(evidence: &Evidence) -> String {
     format!("{}{}{}", name(&path), how.unwrap_or_default(), reason.unwrap_or_default())
 }
 
-/// Writes the default directories. None of them has the file.
+/// Writes the default directories, none of which has the file, in one line.
 fn defaults(tried: &[&Evidence], page: &mut LabelledLines<'_>) -> io::Result<()> {
     let mut directories: Vec<String> = Vec::new();
     for path in tried.iter().filter_map(|evidence| evidence.path.as_deref()) {

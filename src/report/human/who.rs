@@ -123,7 +123,7 @@ impl Sheet<'_> {
         self.entry_points(&roots.into_iter().collect::<Vec<_>>(), page)
     }
 
-    /// Writes entry points, if there are several.
+    /// Writes the number of entry points and their names. Writes nothing for fewer than two.
     pub(super) fn entry_points(
         &self,
         roots: &[&Path],

@@ -1,5 +1,5 @@
-//! Builds the model from an audit, and from its findings with levels and waivers. Code outside of
-//! this folder computes no part of a report.
+//! Builds the model from an audit, and from its findings with levels and waivers. All parts of a
+//! report are computed in this folder.
 
 use super::cause::{self, CauseKind, NamedCause};
 use super::definers::Definers;

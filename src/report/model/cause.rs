@@ -210,8 +210,8 @@ pub(super) fn name(
     }
 }
 
-/// The cause of a soname or interpreter that was not found. Also the cause if all files that were
-/// found for the name are unusable.
+/// The cause for a soname or interpreter that was not found, or for which every file that was found
+/// is unusable.
 fn not_found(finding: &ReportFinding, name: &[u8]) -> NamedCause {
     let key = show(name);
     let title = match &*finding.rule {
@@ -250,8 +250,8 @@ fn file_key(path: &Path, prefixes: &Prefixes) -> String {
     }
 }
 
-/// The cause of an archive missing from a list. The first fix adds the archive that defines the
-/// symbol, and the other fixes add its dependencies.
+/// The cause of an archive missing from a list; `None` if no fix adds to a list. The first such fix
+/// adds the archive that defines the symbol, and the other fixes add its dependencies.
 fn unlisted(finding: &ReportFinding, prefixes: &Prefixes) -> Option<NamedCause> {
     let fix = finding.fix.iter().find(|fix| fix.intent == FixKind::AddToList)?;
     let entry = show(fix.entry.as_deref()?);
@@ -315,7 +315,7 @@ pub(super) fn gather(
 }
 
 /// The causes of `findings`. A cause that is also in `before` keeps its kind, title and evidence.
-/// Another cause has the kind [`CauseKind::Finding`].
+/// Any other cause gets the kind [`CauseKind::Finding`].
 pub(super) fn gather_again(findings: &mut [ReportFinding], before: &[Cause]) -> Vec<Cause> {
     let same = |cause: &Cause| (Arc::clone(&cause.id), (cause.kind, cause.title.clone()));
     let mut known: FastMap<Arc<str>, (CauseKind, String)> = before.iter().map(same).collect();

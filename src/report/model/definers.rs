@@ -1,7 +1,7 @@
 //! Chooses among the files that define an undefined symbol. An object should be linked with the
-//! file that defines most of its undefined symbols. Unrelated libraries may define a function with
-//! a common name, such as `xstrdup`. `build` counts the definitions before `cause` names the
-//! causes.
+//! file that defines the most of its undefined symbols. Other candidates may be unrelated libraries
+//! that define a function with a common name, such as `xstrdup`. `build` counts the definitions
+//! before `cause` names the causes.
 
 use super::finding::ReportFinding;
 use crate::finding::{CauseHint, Evidence, EvidenceKind, Finding};

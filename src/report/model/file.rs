@@ -12,7 +12,7 @@ pub struct File {
     /// The absolute path of the file, with links resolved.
     #[serde(with = "raw")]
     pub path: Arc<Path>,
-    /// Its other names in the prefix: symbolic and hard links to it, as absolute paths.
+    /// The other names of the file in the prefix: symbolic and hard links to it, as absolute paths.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<Name<'static>>,
     /// The DT_SONAME of the file; `None` if it has none.
@@ -38,19 +38,19 @@ pub struct File {
     /// The kind of the file: `relocatable`, `core` or `debug`. `None` for programs and libraries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Cow<'static, str>>,
-    /// The first version that the file defines, of index 2; `None` if it defines no version.
-    /// Releases that did not write this key did not write `kind` and [`Export::first`] either. A
-    /// comparison with their reports does not expect these keys.
+    /// The first version that the file defines, of index 2; `None` if it defines no version. Old
+    /// releases of linkaudit wrote neither this key nor `kind` and [`Export::first`]. A comparison
+    /// with their reports does not expect these keys.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub first_version: Option<Vec<u8>>,
     /// The prefix in which the file was audited. `None` for a file outside of all prefixes, and for
     /// a dependency that was not audited.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Arc<Path>>,
-    /// The layer that has the file, `stage` or `sysroot`; absent without stages.
+    /// The layer that has the file, `stage` or `sysroot`; `None` without stages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Cow<'static, str>>,
-    /// The GPU targets of its device code, roughly oldest first; absent without device code.
+    /// The GPU targets of the file's device code, roughly oldest first; empty without device code.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<String>,
     /// The symbols that the file exports. `Some` only in a report with `--facts` that was read
@@ -124,7 +124,7 @@ pub enum ExportKind {
     /// A function, or an indirect function that is resolved at load (STT_GNU_IFUNC).
     #[default]
     Function,
-    /// A variable or constant, also a common symbol (STT_OBJECT, STT_COMMON).
+    /// A variable or constant, or a common symbol (STT_OBJECT, STT_COMMON).
     Data,
     /// Thread-local data (STT_TLS).
     Tls,
@@ -208,7 +208,7 @@ pub struct Imports<'a> {
     /// The library that must define the version (vn_file); `None` without a version.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub library: Option<Cow<'a, [u8]>>,
-    /// True if the symbols may stay undefined.
+    /// True if the references are weak, so that the symbols may stay undefined.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub weak: bool,
     /// The symbols, sorted.
@@ -230,8 +230,8 @@ pub struct RootBindings<'a> {
     pub bound: Vec<SymbolBinding<'a>>,
 }
 
-/// One binding: the file that has the reference, the symbol, its version, and the file that
-/// provides it.
+/// One binding. The fields are the file that has the reference, the symbol, its version (`None`
+/// without one), and the file that defines it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct SymbolBinding<'a>(
     #[serde(with = "raw")] pub Cow<'a, [u8]>,
@@ -248,8 +248,8 @@ pub struct AuditedArchive {
     pub path: Arc<Path>,
     /// Number of members; `None` if they were not read.
     pub members: Option<usize>,
-    /// Number of members in intermediate language, whose references are unknown. `None` if the
-    /// members were not read.
+    /// Number of members in an intermediate language of a compiler. Their references are unknown.
+    /// `None` if the members were not read.
     pub opaque: Option<usize>,
     /// Number of names that the members refer to and that no audited file defines. `None` if the
     /// members were not read.
@@ -266,6 +266,6 @@ pub trait StreamedFacts: Sync {
     fn imports(&self, file: usize) -> Vec<Imports<'_>>;
     /// Number of entry points.
     fn roots(&self) -> usize;
-    /// The bindings under the entry point with this index, below [`Self::roots`].
+    /// The bindings under the entry point with this index, which is less than [`Self::roots`].
     fn bindings(&self, root: usize) -> RootBindings<'_>;
 }

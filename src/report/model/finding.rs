@@ -11,10 +11,11 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A finding of a report. Keys that do not apply are `None`.
+/// A finding of a report. Optional fields that do not apply are `None`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ReportFinding {
-    /// The rule's id. In a report that was read back, it may be unknown to this version.
+    /// The rule's id. In a report that was read back, this version of linkaudit may not have the
+    /// rule.
     pub rule: Cow<'static, str>,
     /// The level of the finding: warning or error.
     #[serde(with = "level")]
@@ -40,7 +41,8 @@ pub struct ReportFinding {
     /// The archive member that the finding is about, if the file is an archive.
     #[serde(with = "raw_option")]
     pub member: Option<Vec<u8>>,
-    /// The subject of the finding, if no other key fits.
+    /// A further part of the subject, such as `PT_INTERP`. It is the whole subject if no other
+    /// field fits.
     #[serde(with = "raw_option")]
     pub detail: Option<Vec<u8>>,
     /// When the defect takes effect: at load or at a call. `None` if the rule does not say.
@@ -62,7 +64,7 @@ pub struct ReportFinding {
 }
 
 impl ReportFinding {
-    /// The finding of a rule. Its cause is set later.
+    /// Converts the finding of a rule. The cause stays empty, and is named later.
     pub(crate) fn of(fact: Finding, level: Level, fingerprint: String) -> Self {
         Self {
             rule: Cow::Borrowed(fact.rule.as_str()),
@@ -116,7 +118,7 @@ pub struct WaivedFinding {
 pub struct ReportWaiver {
     /// The kind of the source: policy or baseline.
     pub by: WaivedBy,
-    /// The reason; a line of a baseline may have none.
+    /// The reason that the waiver states; `None` for a baseline line without a reason.
     pub reason: Option<String>,
     /// The name of the policy or baseline.
     pub source: String,

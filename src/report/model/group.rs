@@ -1,7 +1,7 @@
 //! Groups of causes. Reports for people show the causes of a group as one entry. A group has the
 //! objects of one directory with the same kind of defect, or the archives that one list omits. Its
-//! causes have the same rule, level, kind and host program. A cause in a group has the group's id,
-//! and otherwise stays as it is.
+//! causes have the same rule, level, kind and host program. Grouping changes a cause only in its
+//! field `group`, which gets the group's id.
 
 use super::cause::{Cause, CauseKind};
 use super::finding::{ReportFinding, level};
@@ -124,7 +124,8 @@ pub(super) fn gather(causes: &mut [Cause], findings: &[ReportFinding]) -> Vec<Ca
     out
 }
 
-/// True for a cause about one object. A large system has hundreds of such causes.
+/// True for a cause about one object. These causes are grouped by directory, because a large system
+/// has hundreds of them.
 fn is_of_one_object(cause: &Cause) -> bool {
     match cause.kind {
         CauseKind::ProviderNotLinked => cause.lacks_provider(),

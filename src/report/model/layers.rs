@@ -40,7 +40,7 @@ pub struct LikeStage {
     pub held: Arc<Path>,
 }
 
-/// The loaded libraries by layer; `None` without stages.
+/// The files that entry points load, by layer; `None` without stages.
 pub(super) fn layers(audit: &Audit, plan: &Plan) -> Option<Layers> {
     if plan.stages.is_empty() {
         return None;

@@ -76,18 +76,18 @@ pub struct Report {
     /// The lookup scopes of entry points with undefined symbols, sorted by path.
     #[serde(default)]
     pub scopes: Vec<SearchedScope>,
-    /// The reported findings, sorted by path, rule and keys.
+    /// The reported findings, sorted by prefix, path, rule and subject.
     pub findings: Vec<ReportFinding>,
-    /// The waived findings, sorted by path, rule and keys.
+    /// The waived findings, sorted by prefix, path, rule and subject.
     pub waived: Vec<WaivedFinding>,
-    /// ELF files that were read, by path. Empty if no output writes them.
+    /// The ELF files that were read, sorted by path. Empty if no output writes them.
     pub files: Vec<File>,
-    /// Audited archives by path. Empty if no output writes them.
+    /// The audited archives, sorted by path. Empty if no output writes them.
     pub archives: Vec<AuditedArchive>,
     /// Links to directories below the audited paths; `None` without `--facts`.
     #[serde(default)]
     pub directory_links: Option<Vec<DirectoryLink>>,
-    /// Lines of the baseline whose findings no longer occur.
+    /// Stale lines of the baseline, in file order: the run covers them and has no finding for them.
     #[serde(default)]
     pub stale: Vec<StaleLine>,
     /// The platforms that the files satisfy; empty if no policy names a platform.
@@ -125,7 +125,7 @@ pub struct DirectoryLink {
 /// The program that made a report.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Tool {
-    /// `linkaudit`
+    /// The name of the program: `linkaudit`.
     pub name: String,
     /// The version of the program, such as `1.2.0`.
     pub version: String,
@@ -147,7 +147,7 @@ pub struct Totals {
     pub links: usize,
     /// Number of FIFOs, sockets and devices.
     pub special: usize,
-    /// Number of files of which only a part could be read.
+    /// Number of files that could be read only in part.
     pub partial: usize,
     /// Number of ELF files of other systems, by kind. They were not audited.
     #[serde(default)]
@@ -158,16 +158,17 @@ pub struct Totals {
     pub roots: usize,
     /// Number of code objects for GPUs.
     pub code_objects: usize,
-    /// Number of undefined references that missing libraries explain, without assumed references.
+    /// Number of undefined references that missing libraries explain. Assumed references are not
+    /// included.
     pub explained: usize,
     /// Number of assumed references; [`Report::assumptions`] names the providers.
     pub assumed: usize,
     /// Number of assumed references for each `[[host]]` entry of a policy, by its name.
     pub assumed_by_host: BTreeMap<String, usize>,
-    /// Number of audited ELF files, also of those that the walk reached only through links.
+    /// Number of audited ELF files, including those that the walk reached only through links.
     #[serde(default)]
     pub audited: usize,
-    /// Number of audited archives, also of those that the walk reached only through links.
+    /// Number of audited archives, including those that the walk reached only through links.
     #[serde(default)]
     pub audited_archives: usize,
     /// Number of audited archives whose members were not read.
@@ -214,9 +215,9 @@ pub enum AssumedBy {
     HostProgram,
     /// A library that the target system is assumed to provide.
     ProvidedLibrary,
-    /// Missing libraries whose findings are waived or have the level `allow`.
+    /// The missing libraries whose findings are waived or have the level `allow`, counted together.
     AcceptedMissingLibrary,
-    /// A program inferred from the references of its plugins.
+    /// A host program that linkaudit inferred from the references of its plugins.
     InferredHost,
 }
 
@@ -225,7 +226,8 @@ pub enum AssumedBy {
 pub struct Assumption {
     /// The kind of provider.
     pub by: AssumedBy,
-    /// The name of the host program, or the soname. `None` if several libraries are the provider.
+    /// The name or path of the host program, or the soname of the library. `None` for missing
+    /// libraries, which are counted together.
     pub name: Option<String>,
     /// Number of assumed references.
     pub references: usize,
@@ -248,7 +250,7 @@ pub struct InferredPlugin {
     pub pattern: Vec<u8>,
 }
 
-/// A line of a baseline whose finding no longer occurs.
+/// A stale line of a baseline: the run covers it and has no finding for it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StaleLine {
     /// The number of the line in the baseline, from 1.
@@ -260,17 +262,19 @@ pub struct StaleLine {
     /// The path of the finding's file, relative to its prefix.
     #[serde(with = "raw")]
     pub path: Vec<u8>,
-    /// The name in the finding: a symbol, library, target, member or detail.
+    /// The subject of the finding: a symbol, library, target, member or detail, with `@` and a
+    /// version if it has one.
     #[serde(with = "raw")]
     pub name: Vec<u8>,
-    /// True if the file no longer exists.
+    /// True if the run has no file at the path of the line.
     #[serde(default)]
     pub gone: bool,
 }
 
 impl Report {
-    /// The stale lines. A line whose finding may still occur has a reason: an unknown rule, or
-    /// another line that waives the finding.
+    /// The stale lines, each with the reason why its finding may still occur. The reason is an
+    /// unknown rule, or another line that waives the finding. `None` if the finding no longer
+    /// occurs.
     pub fn stale_lines(&self) -> Vec<(&StaleLine, Option<String>)> {
         let mut used: FastMap<(&str, &Path), Option<u32>> = FastMap::default();
         for waived in self.waived.iter().filter(|waived| waived.waiver.by == WaivedBy::Baseline) {
@@ -291,7 +295,8 @@ impl Report {
 }
 
 impl StaleLine {
-    /// The line for people, without its comment. `reason` comes from [`Report::stale_lines`].
+    /// The line for people: rule, path and name, without the fingerprint. `reason` comes from
+    /// [`Report::stale_lines`].
     pub fn words(&self, reason: Option<&str>) -> String {
         let name = show(&self.name);
         let name = if name.is_empty() { name } else { format!(" {name}") };
@@ -314,7 +319,7 @@ pub struct ReportCrossCheck {
 }
 
 impl Report {
-    /// True if findings of this rule make the run incomplete instead of failing it.
+    /// True if the rule of `finding` makes runs incomplete instead of failing them.
     pub fn is_input(&self, finding: &ReportFinding) -> bool {
         self.rules.iter().any(|rule| rule.input && rule.id == finding.rule)
     }

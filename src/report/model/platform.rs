@@ -13,7 +13,7 @@ use crate::text::{show, show_path};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The platform of the files of one architecture.
+/// The oldest platform for the files of one architecture, and the obstacles to an older one.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PlatformResult {
     /// The architecture, as platform tags name it.

@@ -15,8 +15,9 @@ const GLIBC: GlibcVersion = GlibcVersion::new(2, 41);
 /// The musl release whose rules are assumed.
 const MUSL: MuslVersion = MuslVersion::new(1, 2, 5);
 
-/// The C library of an assumed loader for `object`: `expected`, or else glibc. If all platforms of
-/// the policy use musl, a library without PT_INTERP gets musl's loader, even if it needs glibc.
+/// The C library of an assumed loader for `object`: `expected`, or else glibc. Without `--loader`,
+/// a library without PT_INTERP gets musl's loader if all platforms of the policy use musl, even if
+/// it needs glibc.
 pub(super) fn libc(plan: &Plan, object: &Object, expected: Option<Libc>) -> Libc {
     let platforms = &plan.policy.platforms;
     let is_of_platforms = plan.loader.is_none() && object.interp.is_none();

@@ -36,8 +36,8 @@ pub enum InterpreterDefect {
 pub struct LoaderChoice {
     /// The loader, or the reason why the entry point has none.
     pub loader: Result<LoaderId, NoLoader>,
-    /// The reason why the program's PT_INTERP cannot be used, if it cannot: `loader` is then the
-    /// system's loader or an assumed one.
+    /// The reason why the program's PT_INTERP cannot be used: `loader` is then the system's loader
+    /// or an assumed one. `None` if PT_INTERP is usable, absent or ignored.
     pub interp: Option<InterpreterDefect>,
 }
 
@@ -287,7 +287,7 @@ impl Loaders {
         Ok(system.unwrap_or(Err(NoLoader::NotHere)))
     }
 
-    /// The system's own musl loader for objects of `target`; `None` if it has none.
+    /// The system's own musl loader for objects of `target`; `None` if the system has none.
     fn musl_of_system(
         &mut self,
         store: &dyn FactStore,

@@ -70,8 +70,8 @@ pub struct Loader {
 /// The reason why the audit knows no loader rules for an entry point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoLoader {
-    /// The loader belongs to a family whose rules are not built in, or a library needs musl's
-    /// loader, and the system has none.
+    /// The loader belongs to a family whose rules are not built in, or the system lacks the musl
+    /// loader that a library needs.
     UnknownFamily,
     /// The object is for a machine whose loader rules are not built in.
     UnknownMachine,
@@ -104,8 +104,8 @@ impl Loader {
     }
 }
 
-/// The file at `path`, if a loader for `target` accepts it. `None` for any other file or entry, and
-/// if there is none.
+/// The file at `path`, if a loader for `target` accepts it. `None` for any other entry, and if the
+/// path does not exist.
 pub(super) fn file_for(
     store: &dyn FactStore,
     path: &[u8],

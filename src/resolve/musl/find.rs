@@ -25,8 +25,8 @@ enum DirSearchResult {
 }
 
 impl MuslLoad<'_> {
-    /// The first path to this name that opens, in search order. A name with a slash is opened as a
-    /// path.
+    /// The first path, in search order, at which a file of this name can be opened. A name with a
+    /// slash is opened as a path.
     pub(super) fn find(
         &mut self,
         name: StrId,

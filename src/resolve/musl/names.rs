@@ -1,7 +1,8 @@
-//! Names that are built into musl: of the libraries that its libc contains, and of the
-//! architectures that it supports.
+//! Names that are built into musl: the libraries that its libc contains, and the architectures that
+//! it supports.
 
-/// The libraries that musl's libc contains: their names after `lib`, up to the first dot.
+/// The libraries that musl's libc contains: their names after `lib`, up to and including the first
+/// dot.
 const BUILTIN: [&str; 7] = ["c.", "pthread.", "rt.", "m.", "dl.", "util.", "xnet."];
 /// Index of the built-in library that musl uses for `name`; `None` if musl's libc does not contain
 /// it.

@@ -30,8 +30,8 @@ pub struct Hints {
 /// Hints for one undefined name.
 #[derive(Default)]
 pub struct SymbolHints {
-    /// Bare names of archives that policies name for the symbol and that are not among the given
-    /// ones, each with the policy.
+    /// Bare names of archives that `[[provider]]` entries name for the symbol, each with the policy
+    /// of the entry. Archives of the question are left out.
     pub archives: Vec<(String, String)>,
     /// Definitions that nearly fit the name, and definitions in libraries that are not inputs of
     /// the link.
@@ -80,9 +80,9 @@ impl ShownHints {
 
 /// The files from which near misses may come: the inputs of a question, or the files of `--self`.
 pub(super) struct HintFiles<'a> {
-    /// The archives.
+    /// The archives in which definitions are searched for.
     pub(super) archives: Vec<ArchiveId>,
-    /// The shared objects.
+    /// The shared objects in which definitions are searched for.
     pub(super) objects: Vec<(FileId, &'a Object)>,
 }
 

@@ -17,7 +17,7 @@ use std::io::{self, Write};
 
 /// Maximum number of lines of one kind without `-v`.
 pub(super) const MOST: usize = 20;
-/// Maximum number of referrers that are listed for one symbol.
+/// Maximum number of referrers that are listed for one symbol without `-v`.
 pub(super) const MOST_BY: usize = 3;
 
 /// The parts of the answer that [`render`] shows.
@@ -94,9 +94,9 @@ fn needed(
     Ok(())
 }
 
-/// The needed member that best explains why an archive is needed. A member that an option or a root
-/// object needs comes first, then one that another archive needs, then any other. `None` if no
-/// member is needed.
+/// The needed member that best explains why an archive is needed. A member that an option, an
+/// object or a shared object needs comes first, then one that another archive needs, then any
+/// other. `None` if no member is needed.
 pub(super) fn first<'v>(
     view: &'v ArchiveAnswer,
     library: &ArchiveSet,

@@ -10,7 +10,8 @@ use crate::plan::Plan;
 use crate::text::show_path;
 use std::path::{Path, PathBuf};
 
-/// An option that affects the inputs after it.
+/// An option of the linker, or a command of a linker script, whose position among the inputs
+/// matters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PositionalOption {
     /// `--start-lib`: objects are extracted like members.
@@ -40,7 +41,7 @@ pub enum PositionalOption {
     Request(usize),
 }
 
-/// One file of a link command line, or one option that affects the files after it.
+/// One file of a link command line, or one option whose position among the files matters.
 #[derive(Clone, Debug)]
 pub enum LinkArgument {
     /// An archive, an object or a shared object.
@@ -49,7 +50,7 @@ pub enum LinkArgument {
     Added(PathBuf),
     /// A file of `--root-object`.
     Root(PathBuf),
-    /// An option that affects the files after it, such as `--as-needed`.
+    /// An option whose position among the files matters, such as `--as-needed`.
     Position(PositionalOption),
 }
 
@@ -58,8 +59,7 @@ pub enum LinkArgument {
 pub struct TypedLink {
     /// The linker of `--linker`, whose rules decide the answer.
     pub linker: Linker,
-    /// The files, and the options that affect the files after them, in the order of the command
-    /// line.
+    /// The files, and the options whose position matters, in the order of the command line.
     pub items: Vec<LinkArgument>,
     /// The symbol of `--entry`; `None` for the default, `_start`.
     pub entry: Option<Box<[u8]>>,
@@ -74,8 +74,8 @@ pub struct TypedLink {
     /// True with `--allow-shlib-undefined`: undefined references of shared objects are not
     /// reported, except by GNU ld for names that an object defines and hides.
     pub allow_shlib_undefined: bool,
-    /// `--no-allow-shlib-undefined`: linkers check the references of shared objects even if the
-    /// output is a shared object.
+    /// True with `--no-allow-shlib-undefined`: linkers check the references of shared objects even
+    /// if the output is a shared object.
     pub checks_shared: bool,
     /// True if a script has VERSION, which hides symbols.
     pub has_version_script: bool,

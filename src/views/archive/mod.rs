@@ -92,16 +92,17 @@ pub struct ArchiveQuestion {
     pub gc_sections: bool,
 }
 
-/// The answer, with its question.
+/// The answer of `archive`, with the parts of the question that outputs show.
 #[derive(Default)]
 pub struct ArchiveAnswer {
-    /// The objects whose references need definitions.
+    /// The objects and shared objects whose references need definitions.
     pub roots: Vec<ReferringFile>,
-    /// Names of `--root-symbol`.
+    /// The names of `--root-symbol`, which need definitions.
     pub symbols: Vec<Box<[u8]>>,
     /// True if the references of all members need definitions.
     pub all_members: bool,
-    /// The linker; `None` if the order of the inputs does not matter.
+    /// The linker whose rules decided the answer; `None` if the order of the inputs does not
+    /// matter.
     pub linker: Option<Linker>,
     /// The archives that are part of the link, with their paths as on the command line.
     pub archives: Vec<(ArchiveId, PathBuf)>,
@@ -132,7 +133,7 @@ pub struct ArchiveAnswer {
     /// Libraries that inputs need and that were not found, each with the file that needs it. GNU ld
     /// may find them elsewhere.
     not_found: Vec<(Box<[u8]>, Arc<Path>)>,
-    /// Archives without an index that GNU ld can read: it refuses to search them.
+    /// Archives without an index that GNU ld can read. GNU ld refuses to search them.
     pub unindexed: Vec<ArchiveId>,
     /// Members and linked files that the linker rejects even if no reference needs them.
     pub rejected: Vec<(RejectedFile, Rejection)>,
@@ -271,7 +272,7 @@ impl ArchiveAnswer {
     }
 
     /// The members for another class or machine that make the linker refuse the link. lld and mold
-    /// refuse each such member, and GNU ld only those that it extracts.
+    /// refuse all members for another class or machine, and GNU ld only those that it extracts.
     fn refused(&self) -> &[MemberId] {
         match self.linker {
             Some(Linker::Lld | Linker::Mold) => &self.foreign,
@@ -458,8 +459,9 @@ fn entries(audit: &Audit, paths: &[PathBuf]) -> Result<Vec<(ArchiveId, PathBuf)>
 }
 
 /// The archives of `--lib-path` except those in `not`, sorted by path. Archives of a tool such as
-/// valgrind are skipped, unless a `--lib-path` is inside of a tool's directory. If the output or a
-/// root object is dynamic, archives of the C library and of compilers are skipped too.
+/// valgrind are skipped, unless a `--lib-path` is inside of a tool's directory. If the output is a
+/// shared object or a file of `--root-object` is dynamic, archives of the C library and of
+/// compilers are skipped too.
 fn providers(
     (audit, plan): (&Audit, &Plan),
     not: &[(ArchiveId, PathBuf)],

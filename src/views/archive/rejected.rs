@@ -1,5 +1,5 @@
 //! Members, shared objects and programs for which a linker rejects the link even if no reference
-//! needs them. mold ignores such members.
+//! needs them. mold ignores members that are not objects.
 
 use super::ArchiveAnswer;
 use crate::cover::{ArchiveSet, Link, LinkInput, Linker, ReferredBy, ReferringFile};
@@ -10,7 +10,8 @@ use crate::views::count;
 use object::elf;
 use std::io::{self, Write};
 
-/// The roots, the objects of linked roots, and the roots that are read after `-static`.
+/// The roots, the ELF object of each root if it has one, and the indices of the roots that are read
+/// after `-static`.
 pub(super) type RootFiles<'a> = (&'a [ReferringFile], &'a [Option<&'a Object>], &'a FastSet<usize>);
 
 /// A file that a linker rejects.
@@ -18,7 +19,7 @@ pub(super) type RootFiles<'a> = (&'a [ReferringFile], &'a [Option<&'a Object>], 
 pub enum RejectedFile {
     /// A member of an archive.
     Member(MemberId),
-    /// A root, by its index.
+    /// A file of [`ArchiveAnswer::roots`], by its index.
     Root(usize),
 }
 
@@ -57,7 +58,7 @@ impl Rejection {
         }
     }
 
-    /// The reason for one file.
+    /// The reason in words, for one file.
     pub(super) fn reason(self) -> &'static str {
         self.words().0
     }

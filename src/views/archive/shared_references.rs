@@ -1,5 +1,5 @@
-//! References of the shared objects in a link that the linker reports if no input defines them. For
-//! a shared output, linkers report them only on request, and mold 1.10 never does.
+//! Finds the references of shared objects that a linker reports if no input defines them. For a
+//! shared output, linkers check these references only on request. mold 1.10 never checks them.
 
 use super::TypedLink;
 use crate::audit::{Audit, link_references};
@@ -90,8 +90,8 @@ impl<'a> SharedObjects<'a> {
     }
 
     /// Finds the libraries that the inputs need. An input satisfies a need by its name alone, even
-    /// if the loader would not find that input. If a forgotten input is needed, it is read like
-    /// such a library.
+    /// if the loader would not find that input. An input in `forgotten` is not part of the link. If
+    /// a shared object needs it all the same, it is read as a needed library.
     fn read_needed(
         &mut self,
         audit: &'a Audit,

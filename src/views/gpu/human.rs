@@ -1,5 +1,6 @@
 //! The human-readable output of `gpu`: the device code of each file, the matrix of targets and
-//! libraries, and the findings. With `--target`, also the files without code for that target.
+//! libraries, and the findings. With `--target`, the files without code for that target are listed
+//! too.
 
 use super::{CoverageRow, CoverageScope, Gpu, shown};
 use crate::audit::Audit;

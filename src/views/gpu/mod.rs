@@ -42,7 +42,7 @@ pub struct CoverageScope {
     /// The variant of the HIP runtime, upstream's or a distribution's. It decides which code a
     /// target accepts.
     pub profile: Profile,
-    /// The reason for `profile`.
+    /// The reason for the choice of `profile`, in words.
     pub reason: String,
     /// The targets that are checked, sorted.
     pub targets: Vec<TargetId>,

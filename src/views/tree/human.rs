@@ -74,7 +74,7 @@ struct TreePage<'a, 't> {
     rows: Vec<Row<'t>>,
 }
 
-/// Needs of one entry point that are not on the page yet.
+/// Needs of one entry point that are not on the page yet, by the file that has the need.
 type ByFile<'t> = FastMap<FileId, Vec<&'t TreeEdge>>;
 
 impl<'t> TreePage<'_, 't> {

@@ -1,6 +1,6 @@
 //! The JSON output of `tree`, with the schema `linkaudit.tree/1` (`docs/tree.schema.json`). Nodes
-//! are sorted by path. Edges are sorted by the path of the file with the need, and then in the
-//! order of its needs.
+//! are sorted by path. Edges are sorted by the path of the file with the need. Edges of one file
+//! are in the order of the entry points, and then of the loader's search.
 
 use super::{LoadTree, TreeEdge};
 use crate::audit::Audit;

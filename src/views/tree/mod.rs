@@ -39,7 +39,7 @@ pub enum Tag {
 }
 
 impl Tag {
-    /// The word in JSON and dot.
+    /// The name of the tag in the JSON and Graphviz outputs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Need(NeedKind::Needed) => "needed",
@@ -60,11 +60,11 @@ pub struct TreeEdge {
     pub differs: bool,
     /// The file that has the need; for a preloaded object, the entry point.
     pub from: FileId,
-    /// The needed name, as written in the file.
+    /// The needed name, as written in the file or the preload list.
     pub name: StrId,
     /// The file that satisfies the need; `None` if none was found.
     pub to: Option<FileId>,
-    /// The path by which the loader opened the file.
+    /// The path by which the loader opened `to`; not used if `to` is `None`.
     pub path: StrId,
     /// How the loader found the file; [`FoundBy::Missing`] if it found none.
     pub how: FoundBy,

@@ -1,4 +1,4 @@
-//! `why LIBRARY --under ENTRY`: other files of the library in the same process. Also files that the
+//! `why LIBRARY --under ENTRY`: other files of the library in the same process, and files that the
 //! loader would take if LD_LIBRARY_PATH had their directory.
 
 use super::under::position;
@@ -32,7 +32,7 @@ pub struct Copy {
 }
 
 /// Other copies of the libraries in `known`: files with the same stem that the entry points `under`
-/// load. They are ordered by entry point, then as in the scope.
+/// load. They are ordered by entry point, then as in the link map.
 pub(super) fn copies(audit: &Audit, known: &FastSet<FileId>, under: &[RootId]) -> Vec<Copy> {
     let name = |file: &FileId| stem(audit.corpus.files[*file].library_name());
     let stems: FastSet<&[u8]> = known.iter().map(name).collect();

@@ -177,7 +177,7 @@ pub(super) fn render(
     }
 }
 
-/// The lists of an answer.
+/// The lists of the output. Lists that do not belong to the kind of the answer are empty.
 struct Lists<'a, P, R> {
     providers: Vec<P>,
     requesters: Vec<R>,

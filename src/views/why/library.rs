@@ -14,7 +14,7 @@ use crate::views::tree::{LoadTree, Tag, TreeEdge};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// A file with the name, or a file that was found for a need with the name.
+/// A file that has the requested name, or that the loader found for a need of this name.
 #[derive(Debug)]
 pub struct LibraryProvider {
     /// The file of the library.
@@ -73,9 +73,9 @@ impl LibraryRequester {
 /// The answer about a library.
 #[derive(Debug)]
 pub struct LibraryAnswer {
-    /// The files, in byte order of their paths.
+    /// The files of the library, in byte order of their paths.
     pub providers: Vec<LibraryProvider>,
-    /// The needs, in byte order of the paths of their files.
+    /// The needs for the library, in byte order of the paths of the files that have them.
     pub requesters: Vec<LibraryRequester>,
     /// Entry points that have the library as interpreter.
     pub programs: Vec<FileId>,

@@ -1,6 +1,7 @@
 //! `linkaudit why NAME`: the objects that need a library or refer to a symbol, and the files that
-//! define it. For a library, also the paths that the loader tried. `library` and `symbol` make the
-//! answers. `names` finds the symbols that NAME means, and `under` selects the entry point.
+//! are the library or define the symbol. For a library, the answer also has the paths that the
+//! loader tried. `library` and `symbol` make the answers. `names` finds the symbols that NAME
+//! means, and `under` selects the entry point.
 
 mod asked;
 mod elsewhere;
@@ -57,7 +58,8 @@ pub enum Answer {
     Symbol(SymbolAnswer),
     /// A version of symbols, such as `GLIBC_2.34`.
     Version(VersionAnswer),
-    /// None of these. The value has similar names of libraries and symbols.
+    /// NAME is not a library, symbol or version. The value has similar names of libraries and
+    /// symbols.
     Unknown(Vec<Vec<u8>>),
 }
 
@@ -79,7 +81,7 @@ impl Why {
             LibraryAnswer::new(name, audit, &graph, by_file, roots).map(Answer::Library)
         };
         // A version is looked up before a symbol, because libraries define a symbol for each of
-        // their versions. No file refers to such a symbol.
+        // their versions. No file refers to these symbols.
         let files = |_: &Under| -> FastSet<FileId> { graph.nodes.iter().copied().collect() };
         let loaded = under.as_ref().map(files);
         let version =

@@ -25,7 +25,7 @@ pub struct VersionAnswer {
     /// Up to five symbols to which audited files refer with the version, as `NAME@VERSION`. Empty
     /// if no file of the entry point needs the version.
     pub symbols: Vec<Vec<u8>>,
-    /// Number of other such symbols.
+    /// Number of further symbols to which audited files refer with the version.
     pub more: usize,
 }
 

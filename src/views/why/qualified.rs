@@ -1,5 +1,6 @@
-//! Splits demangled names into parts. NAME of the command line means a symbol if its components are
-//! the last ones of the symbol's name. Its parameters, if it has any, must be equal.
+//! Splits demangled names into parts. NAME of the command line means a symbol if the components of
+//! NAME are the last components of the symbol's name. If NAME has parameters, they must equal those
+//! of the symbol.
 
 use std::borrow::Cow;
 
@@ -21,7 +22,8 @@ const SPECIAL: &[&str] = &[
     "TLS wrapper function for ",
 ];
 
-/// Operators. An operator comes before its own prefixes.
+/// The text of each operator after the word `operator`. The first match counts, so a longer
+/// operator comes before its prefixes.
 const OPERATORS: &[&str] = &[
     "<=>", "<<=", ">>=", "->*", "()", "[]", "<<", ">>", "<=", ">=", "->", "==", "!=", "&&", "||",
     "++", "--", "+=", "-=", "*=", "/=", "%=", "^=", "&=", "|=", "<", ">", "+", "-", "*", "/", "%",
@@ -31,7 +33,8 @@ const OPERATORS: &[&str] = &[
 /// The parts of a demangled name, without its return type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Qualified<'t> {
-    /// The prefix of a generated table or helper, if it is one.
+    /// The prefix of the name in [`SPECIAL`]; `None` if the name is not that of a generated table
+    /// or helper.
     special: Option<&'static str>,
     /// The namespaces and classes, then the name itself.
     components: Vec<&'t str>,
@@ -159,8 +162,8 @@ impl<'t> Qualified<'t> {
             && pairs.all(|(own, other)| is_same(own, other))
     }
 
-    /// Its last `count` components, without parameters, tags and template arguments. `None` if
-    /// there are fewer components, or for a generated table or helper.
+    /// The last `count` components of the name, without parameters, tags and template arguments.
+    /// `None` if there are fewer components, or for a generated table or helper.
     pub(super) fn end(&self, count: usize) -> Option<String> {
         let first = self.components.len().checked_sub(count)?;
         let bare = |component: &&str| without(&without(component, '['), '<');
@@ -188,8 +191,8 @@ fn is_same(own: &str, other: &str) -> bool {
     tight(own) == tight(&other)
 }
 
-/// A component without brackets of one kind and the text in them. A component that starts with such
-/// a bracket stays as it is.
+/// A component without brackets of one kind and the text in them. A component that starts with a
+/// bracket of this kind stays as it is.
 fn without(component: &str, open: char) -> String {
     let start = operator(component).unwrap_or(0);
     let (mut out, mut rest) = component.split_at(start);

@@ -1,6 +1,6 @@
-//! `why` for a symbol: definitions in the lookup order of each entry point, and references with
-//! their bindings. Also definitions in files that no entry point loads. `undefined` adds details
-//! about undefined references.
+//! `why` for a symbol: definitions in the lookup order of each entry point, definitions in files
+//! that no entry point loads, and references with their bindings. `undefined` adds details about
+//! undefined references.
 
 use super::under::position;
 use crate::audit::{Audit, NamedBindings};
@@ -51,7 +51,7 @@ pub enum Bind {
 }
 
 impl Bind {
-    /// The word in human and JSON output.
+    /// The name of the binding in the human-readable and JSON outputs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Global => "global",
@@ -111,7 +111,8 @@ pub struct NearDefinition {
 pub struct ReferenceBinding {
     /// The entry point.
     pub root: RootId,
-    /// The index of the definition in `providers`; `None` if undefined.
+    /// The index of the definition in [`SymbolAnswer::providers`]; `None` if the reference is not
+    /// bound.
     pub provider: Option<usize>,
     /// True if a relocation uses the reference.
     pub used: bool,
@@ -125,7 +126,8 @@ pub struct ReferenceBinding {
 }
 
 impl ReferenceBinding {
-    /// True if the reference is undefined, and a relocation uses it.
+    /// True if a relocation uses the reference and the loader finds no definition. False if the
+    /// loader stops before that.
     pub fn is_open(&self) -> bool {
         self.used && self.provider.is_none() && !self.stopped
     }
@@ -171,9 +173,9 @@ struct BoundReference {
 /// The part of the answer that the command line selects.
 #[derive(Clone, Copy)]
 pub(super) struct AnswerScope<'a> {
-    /// With a version: definitions with this version, and references to this version. Also
-    /// references without a version that bind to such a definition, and definitions to which one of
-    /// these references binds.
+    /// The version in NAME. It selects definitions with this version, references to it, and
+    /// references without a version that bind to one of these definitions. Definitions to which a
+    /// selected reference binds are selected too. `None` for all versions.
     pub(super) version: Option<&'a [u8]>,
     /// With `--under`: only these entry points. `None` for all.
     pub(super) under: Option<&'a [RootId]>,

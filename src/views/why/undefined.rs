@@ -79,7 +79,7 @@ impl CheckResult {
         }
     }
 
-    /// The word in JSON output.
+    /// The name of the result in the JSON output.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Reported => "finding",

@@ -21,7 +21,8 @@ const MOST: usize = 3;
 pub struct Under {
     /// The file of the entry point.
     pub file: FileId,
-    /// The closures that start from it: a plugin has one for each host program.
+    /// The entry points with this file. A plugin is a separate entry point under each of its host
+    /// programs.
     pub roots: Vec<RootId>,
 }
 

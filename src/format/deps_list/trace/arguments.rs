@@ -66,8 +66,8 @@ impl Run<'_> {
         out
     }
 
-    /// True if the set needs no new name: it lists the name already, as one of `values`, or has
-    /// none.
+    /// True if the set gets no new name: one of `values` is the name already, or the trace has no
+    /// new name for the set.
     fn lists(&self, set: usize, values: &[Argument]) -> bool {
         let Some(new) = self.news.get(&set) else { return true };
         values.iter().any(|value| elements(self.bytes(value)).any(|text| text == new.text))

@@ -187,7 +187,8 @@ impl Run<'_> {
         (names, items)
     }
 
-    /// Runs a `while()` loop for no, one or two rounds. Two rounds represent any higher number.
+    /// Runs a `while()` loop for zero, one and two rounds, and merges the results. Two rounds
+    /// represent any higher number.
     fn repeat(&mut self, at: usize, step: &Step) -> Flow {
         let (_, condition) = self.condition(step);
         let from = self.early.len();

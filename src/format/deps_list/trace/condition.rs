@@ -1,4 +1,5 @@
-//! Evaluates conditions whose words are known from the file. All others are unknown.
+//! Evaluates conditions. The result is unknown if the file does not determine the words of a
+//! condition.
 
 use super::arguments::Words;
 use super::program::Step;

@@ -1,8 +1,8 @@
 //! Follows a new name from a set to the links of targets, as CMake would run the commands of the
 //! file. An unknown command may change the variables that its arguments name.
 //!
-//! If a condition is unknown, both ways are followed. Words that only one way has get a doubt: a
-//! hash of their conditions. Words with equal doubts are in a list under the same conditions. A new
+//! If a condition is unknown, both ways are followed. A word that only one way has gets a doubt: a
+//! hash of its conditions. Words with equal doubts are in a list under the same conditions. A new
 //! name is certain if it has no doubt, or the same doubt as a listed archive of its set.
 
 mod arguments;
@@ -59,7 +59,7 @@ pub enum Fate {
     Kept,
     /// The command on this line removes the name, and no link gets it.
     Removed(u32),
-    /// The command on this line may remove it.
+    /// The command on this line may remove the name.
     MayBeRemoved(u32),
     /// It is unknown if a link gets the name.
     Unknown,
@@ -76,8 +76,8 @@ struct NewWord {
 }
 
 impl DepsList {
-    /// Follows `name` from each set of `identified` in at most `most` steps. `identified` has a
-    /// part of the sets of this list, with their known archives marked.
+    /// Follows `name` from each set of `identified` in at most `most` steps. `identified` is this
+    /// list after [`Self::identify`]; it may have fewer sets.
     pub fn trace(
         &self,
         identified: &Self,
@@ -186,7 +186,8 @@ impl Trace<'_> {
         out
     }
 
-    /// The words that commands give to the target itself.
+    /// The words that commands give to the target itself, without those of the targets that it
+    /// links.
     fn direct(&self, target: &[u8]) -> Links {
         let mut links = Links::default();
         for word in Scope::ALL.iter().flat_map(|scope| self.state.link(target, *scope)) {

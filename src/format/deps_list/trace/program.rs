@@ -36,7 +36,8 @@ impl std::fmt::Debug for Program {
 }
 
 impl Program {
-    /// The commands of a text that was parsed before, with its sets in the order of the file.
+    /// Reads the commands of `text`, which must have no syntax errors. `sets` are the sets of the
+    /// text, in the file's order.
     pub(in super::super) fn new(text: &[u8], sets: &[Set]) -> Self {
         let mut out = Self::default();
         let (mut open, mut sets): (Vec<usize>, _) = (Vec::new(), sets.iter().peekable());

@@ -86,8 +86,8 @@ impl State {
         self.add_link(target, other, words);
     }
 
-    /// Merges the state of the other way of a condition into this one. Inner scopes that only one
-    /// of the two states has are dropped.
+    /// Merges into this state the state after the other way of a condition. `condition` is a hash
+    /// of that condition. Inner scopes that only one of the two states has are dropped.
     pub(super) fn merge(&mut self, other: &Self, condition: u64) {
         self.scopes.truncate(other.scopes.len());
         for (own, other) in self.scopes.iter_mut().zip(&other.scopes) {

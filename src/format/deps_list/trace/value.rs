@@ -61,8 +61,8 @@ pub(super) fn is_open(text: &[u8]) -> bool {
         || memchr::memchr_iter(b'@', text).count() > 1
 }
 
-/// The text of a value with at most one word. `None` if there are several words, or if the word is
-/// not certain.
+/// The text of the only word; empty if there is no word. `None` if there are several words, or if
+/// the word is not certain.
 pub(super) fn single(words: &[Word]) -> Option<&[u8]> {
     match words {
         [] => Some(b""),

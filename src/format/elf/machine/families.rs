@@ -7,7 +7,7 @@ use super::{Flags, Guard, IdentRules, Info, Machine};
 use object::elf;
 
 /// x86, PowerPC, SPARC and RISC-V: `libc-abis` lists IFUNC besides UNIQUE and ABSOLUTE. So the
-/// bound for GNU is higher by one.
+/// bound for GNU is higher by one than in [`IdentRules::PLAIN`].
 const IDENT_IFUNC: IdentRules = IdentRules { osabi: None, below: (1, 4) };
 /// MIPS (`sysdeps/unix/sysv/linux/mips`): the ABI versions after 0 are MIPS_PLT, UNIQUE,
 /// MIPS_O32_FP64, ABSOLUTE and MIPS_XHASH.
@@ -112,7 +112,8 @@ pub(super) const ARMEL: Machine = Machine {
     ..ARMHF
 };
 
-/// EF_RISCV_FLOAT_ABI. glibc has builds only for soft and double floats.
+/// The bits of e_flags that state the float ABI (EF_RISCV_FLOAT_ABI). glibc has builds only for
+/// soft and double floats.
 const RISCV_FLOAT: u32 = elf::EF_RISCV_FLOAT_ABI;
 
 pub(super) const RISCV64: Machine = Machine {

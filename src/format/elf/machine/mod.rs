@@ -186,7 +186,8 @@ impl Machine {
         }
     }
 
-    /// `target` with the usual e_flags of this row, so that all targets of the row are equal.
+    /// `target` with the usual e_flags of this row. Targets of the row that differ only in e_flags
+    /// become equal.
     pub fn canonical(&self, target: Target) -> Target {
         Target { flags: self.flags.values.first().copied().unwrap_or(0), ..target }
     }
@@ -225,7 +226,7 @@ pub fn name(target: Target) -> String {
     }
 }
 
-/// True for code that never runs under a loader: code for a GPU, and BPF.
+/// True if code for this e_machine never runs under a loader: code for a GPU, and BPF.
 pub fn is_device(machine: u16) -> bool {
     matches!(elf::Machine(machine), elf::EM_AMDGPU | elf::EM_CUDA | elf::EM_BPF)
 }

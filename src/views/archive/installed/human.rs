@@ -149,7 +149,8 @@ fn unread(
     Ok(())
 }
 
-/// Writes the summary; the table also ends with it.
+/// Writes the number of undefined symbols and of archives that cannot be linked, notes about
+/// members, and the parts of the audit that are incomplete.
 pub(super) fn summary(
     subject: &Subject<'_>,
     (view, installed): (&ArchiveAnswer, &InstalledArchives),

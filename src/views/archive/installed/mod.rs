@@ -16,7 +16,7 @@ use crate::tree::Tree;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The part of the answer that only `--self` has.
+/// The part of the answer of `archive` that only `--self` has.
 pub struct InstalledArchives {
     /// The directories of `--self`.
     pub dirs: Vec<PathBuf>,
@@ -46,7 +46,7 @@ impl BrokenArchive {
 }
 
 impl ArchiveAnswer {
-    /// Finds the archives below `dirs` that cannot be linked.
+    /// Finds the archives below `dirs` that have undefined or unknown names.
     pub fn installed(
         audit: &Audit,
         plan: &Plan,
