@@ -40,7 +40,7 @@ impl WalkListings<'_> {
     }
 }
 
-/// Maximum number of files with one name that are kept in a prefix.
+/// Maximum number of paths that a listing keeps for one file name.
 const MOST_OF_NAME: usize = 8;
 
 /// File names below one prefix, with the paths of the files, sorted.

@@ -1,5 +1,5 @@
-//! The relocation pass: visits the relocations in the loader's order and looks up their symbols by
-//! relocation class (`elf/do-rel.h`, `elf/dl-reloc.c`, `elf/dl-lookup.c`).
+//! The relocation pass: visits the relocations in the loader's order and looks up their symbols
+//! under the rules of the relocation's class (`elf/do-rel.h`, `elf/dl-reloc.c`, `elf/dl-lookup.c`).
 //!
 //! `entry_point` runs the pass for modules with unresolved references, and for all modules if
 //! bindings are requested.

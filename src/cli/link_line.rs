@@ -87,8 +87,8 @@ pub(super) fn typed(matches: &ArgMatches) -> Vec<Typed> {
     found.into_iter().map(|(_, typed)| typed).collect()
 }
 
-/// A command line with the words of response files, and without the linker options that `archive`
-/// ignores.
+/// A command line in which response files are expanded, and from which the linker options that
+/// `archive` ignores are removed.
 #[derive(Default)]
 pub(super) struct ExpandedLine {
     pub(super) words: Vec<OsString>,

@@ -1,7 +1,8 @@
 //! The sandbox of a run. Before it reads audited files, the process drops the rights to start
 //! programs, open connections, access other processes, and write outside of its output directories.
 //! With `--root`, it also drops the right to read outside of the sysroot, the stages and the output
-//! directories. A bug in a reader can then lead only to a wrong answer.
+//! directories. A bug in a reader then cannot start a program, open a connection, or change the
+//! content of other files.
 //!
 //! Landlock (Linux 5.13) restricts files, and seccomp restricts system calls. If the kernel does
 //! not support or allow one of them, the run continues without it. Both apply to this thread and to

@@ -295,8 +295,9 @@ impl Explainer<'_, '_> {
         }
     }
 
-    /// The version index of a reference. musl ignores versions, so its binding reports none. The
-    /// version that the object states still names the library that should define the symbol.
+    /// The version index of a reference. musl ignores versions, so bindings under musl have none.
+    /// The index is then read from the object's symbol table, because the version names the library
+    /// that should define the symbol.
     fn version(&self, object: &Object, open: &UndefinedReference) -> u16 {
         if !self.is_musl {
             return open.version;

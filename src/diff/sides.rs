@@ -78,8 +78,8 @@ pub struct Side<'a> {
     symbols: SideSymbols<'a>,
     /// The index of each file in the report, by path.
     indices: FastMap<&'a Path, usize>,
-    /// The first file of the prefix with each soname. For files without a soname, the file name is
-    /// the key.
+    /// For each soname, the first audited file that has it. For files without a soname, the file
+    /// name is the key.
     by_soname: FastMap<&'a [u8], &'a File>,
     links: Vec<PrefixLink<'a>>,
     /// Paths that could not be read, or only in part.

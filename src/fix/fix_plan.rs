@@ -103,7 +103,7 @@ pub struct ElfPatch {
 /// The change that patchelf makes to a search path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathChange {
-    /// The search path stays.
+    /// patchelf gets no option for the search path.
     Keep,
     /// The search path is removed.
     Remove,

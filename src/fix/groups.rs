@@ -24,8 +24,8 @@ pub(super) struct Discardable<'f> {
     pub(super) other: Option<MemberId>,
 }
 
-/// The definitions that the link needs and may discard. `is_inside` is true for names that the
-/// object defines.
+/// Needed definitions in copies of COMDAT groups that a linker may discard, because another copy
+/// lacks them. `is_inside` is true for names that the object defines.
 pub(super) fn discardable<'f>(
     (audit, tree): (&Audit, &dyn Tree),
     object: &Object,

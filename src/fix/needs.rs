@@ -1,6 +1,7 @@
 //! Adds missing needs (DT_NEEDED) for shared libraries that objects use, as patchelf does.
-//! `libraries` finds the libraries that define undefined symbols, and findings of
-//! `indirect-library` name the other libraries. A need is verified without linking the file again.
+//! `libraries` finds the libraries that define undefined symbols. Findings of `indirect-library`
+//! name those that a file uses without needing them. A need is verified without linking the file
+//! again.
 
 use super::patch::{Patch, Patcher, Step, Verified};
 use super::search_path::entry;

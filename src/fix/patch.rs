@@ -315,7 +315,8 @@ fn opener(audit: &Audit, files: &Verified) -> Option<FileId> {
     out
 }
 
-/// For each checked file, true if the file runs functions when it is loaded or unloaded.
+/// For each checked file, true if it has constructors or destructors besides those of the start
+/// files, or if it cannot be read.
 #[derive(Default)]
 struct Constructors {
     files: FastMap<FileId, bool>,

@@ -237,8 +237,8 @@ impl LinkNeeds {
         })
     }
 
-    /// The variables and targets of each link that may get the archives of `group`. Empty if no
-    /// command of the list uses `group`.
+    /// The variables and targets of each link that may get the archives of `group`. Empty if
+    /// `group` refers to no other variable, and no other command, variable or target uses it.
     pub(super) fn links<'l>(
         &'l self,
         whole: &'l DepsList,

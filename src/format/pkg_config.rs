@@ -53,7 +53,7 @@ pub struct Requirement {
     pub line: u32,
 }
 
-/// A comparison of versions.
+/// The operator between a package and a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VersionComparison {
     /// `<`

@@ -267,8 +267,8 @@ fn named(name: ScriptName, as_needed: bool) -> ScriptInput {
     if as_needed { ScriptInput::AsNeeded(name) } else { ScriptInput::Named(name) }
 }
 
-/// The command without parentheses that begins with `word`: INCLUDE, or an assignment. `None` for
-/// other words.
+/// The command without parentheses that begins with `word`: INCLUDE outside of braces, or an
+/// assignment. `None` otherwise.
 fn statement(word: &[u8], rest: &[Token<'_>], is_outside: bool) -> Option<ScriptInput> {
     match rest {
         [Token::Word(file) | Token::Quoted(file), ..] if word == b"INCLUDE" && is_outside => {

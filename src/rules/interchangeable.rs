@@ -180,7 +180,8 @@ fn has_template_arguments(name: &[u8]) -> Option<bool> {
     }
 }
 
-/// The text after the `<length><name>` at the start of `text`; `None` without one.
+/// The text after the `<length><name>` at the start of `text`. `None` if `text` does not
+/// start with one.
 fn after_source_name(text: &[u8]) -> Option<&[u8]> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let length: usize = std::str::from_utf8(&text[..digits]).ok()?.parse().ok()?;

@@ -21,8 +21,8 @@ pub(super) struct Parts<'n> {
 }
 
 impl Parts<'_> {
-    /// True if the name is in a class or namespace other than `std` itself. Then the other members
-    /// of its scope are related to it.
+    /// True if the name is in a class or namespace other than `std` itself. Other members of this
+    /// scope are then near misses.
     pub(super) fn has_class(&self) -> bool {
         !self.scope.is_empty() && self.scope != b"St"
     }

@@ -414,7 +414,8 @@ impl<'a> World<'a> {
         self.searched.as_deref().unwrap_or_default()
     }
 
-    /// The directories and links in a directory. Records an error if it cannot be listed.
+    /// The directories and links in a directory. Records an error if the directory exists and
+    /// cannot be listed.
     fn inside(&mut self, dir: &Path) -> Vec<PathBuf> {
         let mut out = Vec::new();
         let listed = self.tree.list(dir, &mut |name, node| {

@@ -109,7 +109,7 @@ impl Memo {
         self.open.last().map(|open| open.path.as_path())
     }
 
-    /// Begins the evaluation of a package.
+    /// Records that the package with the configuration file `path` is now the innermost one.
     pub(super) fn begin(&mut self, path: PathBuf) {
         self.open.push(OpenPackage { path, scope: None, seen: RefCell::default() });
     }

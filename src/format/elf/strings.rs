@@ -21,7 +21,7 @@ const PAGE: usize = 4 << 10;
 /// longer, the whole table is read.
 const MARGINS: [usize; 3] = [256, 4 << 10, 64 << 10];
 
-/// The location of an object's strings.
+/// Where the string table is: in the buffer, or in the file, from which it is read on demand.
 #[derive(Clone, Debug)]
 pub(super) enum StringsLocation {
     /// The range of the strings in the buffer with the other tables.

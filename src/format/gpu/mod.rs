@@ -1,6 +1,6 @@
 //! Device code: code objects for GPUs, the bundles that hold them, and the programs and libraries
-//! that hold bundles. Formats are recognised by their content, not by names: one directory may have
-//! `.co` files that are ELF, plain bundles and compressed bundles.
+//! that hold bundles. A file's format is recognised by its content, not by its name: one directory
+//! may have `.co` files that are ELF, plain bundles and compressed bundles.
 //!
 //! [`read`] lists the device code of a file. The function reads tables and headers, and [`Depth`]
 //! selects further reads.

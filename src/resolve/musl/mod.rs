@@ -400,7 +400,8 @@ impl MuslLoad<'_> {
     }
 
     /// Starts from the host program's link map: its modules and the loader's list. Each object that
-    /// a search found there gets its `shortname`, which later needs match.
+    /// the host program needs by a name without a slash gets its `shortname`. Later needs can match
+    /// this name.
     fn take_over(&mut self, host: &Closure) {
         self.modules = host.all_modules().collect();
         self.named.resize(self.modules.len(), false);
