@@ -1,7 +1,7 @@
 //! Candidates for missing libraries: files with the name of a missing library. A candidate is an
-//! audited file, a file in a `--lib-path` directory, or another file in a prefix. Symbols are looked
-//! up in a candidate and in the libraries that it needs. If all of these were found, the missing
-//! library explains only symbols that the candidate or one of these libraries defines.
+//! audited file, a file in a `--lib-path` directory, or another file in a prefix. Symbols are
+//! looked up in a candidate and in the libraries that it needs. If all of these were found, the
+//! missing library explains only symbols that the candidate or one of these libraries defines.
 //! [`super::reference_state`] is the caller. This module opens no file: it returns the facts that
 //! must be read first ([`Need`]).
 

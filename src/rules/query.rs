@@ -341,8 +341,8 @@ impl<'a> Query<'a> {
         &self.audit.missing_dlopens
     }
 
-    /// For each audited object that an entry point loads, the entries of its search path that may be
-    /// dead or unsafe. For rules that declare `Wants::SEARCH_ENTRIES`.
+    /// For each audited object that an entry point loads, the entries of its search path that may
+    /// be dead or unsafe. For rules that declare `Wants::SEARCH_ENTRIES`.
     pub(super) fn search_entries(&self) -> impl Iterator<Item = (FileId, &'a SearchEntries)> {
         self.audit.search_entries.iter().map(|(file, entries)| (*file, entries))
     }

@@ -157,8 +157,8 @@ impl Run<'_> {
         }
     }
 
-    /// The truth of a word in `if()`: of a constant of CMake, such as `ON`, or of the known value of
-    /// a variable. Unknown for other words.
+    /// The truth of a word in `if()`: of a constant of CMake, such as `ON`, or of the known value
+    /// of a variable. Unknown for other words.
     fn constant(&self, word: &Words) -> Truth {
         let Some(text) = word.text() else { return Truth::Unknown };
         let upper = text.to_ascii_uppercase();
