@@ -1,20 +1,20 @@
-//! Groups of rules, levels, and the rule names that policies and command lines may use. Rules
-//! declare themselves (`rules::catalogue`). This module has the groups and the renamed ids. Ids are
-//! permanent.
+//! Groups and levels of rules, and the names of rules that policies and options may use. Each rule
+//! declares its own id; `rules::catalogue` collects the rules. A renamed rule keeps its old id as
+//! an alias.
 
-/// The level of a finding.
+/// The level of a finding: whether it is reported, and whether it fails the run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Level {
     /// Not reported.
     Allow,
-    /// Reported.
+    /// Reported; by default, the run does not fail.
     Warning,
-    /// Reported, and by default the run fails.
+    /// Reported; by default, the run fails.
     Error,
 }
 
 impl Level {
-    /// The word in reports.
+    /// The name of the level in reports, policies and options.
     pub fn name(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -27,11 +27,11 @@ impl Level {
 /// A group of rules, with their default level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RuleGroup {
-    /// The name on the command line.
+    /// The name by which policies and options select the rules of the group.
     pub name: &'static str,
-    /// The level of its rules, unless a rule, a policy or an option sets another.
+    /// The default level of the group's rules; a rule, a policy or an option may set another level.
     pub level: Level,
-    /// True if its findings make the run incomplete instead of failing it.
+    /// True if findings of the group make the run incomplete instead of failing it.
     pub is_input: bool,
 }
 
@@ -41,43 +41,43 @@ impl RuleGroup {
     }
 }
 
-/// Libraries that are missing or that the loader refuses.
+/// Rules about libraries that are missing or that the loader refuses.
 pub const LIBRARY: RuleGroup = RuleGroup::new("library", Level::Error);
-/// Symbols that do not bind, or bind to the wrong definition.
+/// Rules about symbols that are undefined, or bound to the wrong definition.
 pub const SYMBOL: RuleGroup = RuleGroup::new("symbol", Level::Error);
-/// Several runtimes in one process.
+/// Rules about several language or GPU runtimes in one process.
 pub const RUNTIME: RuleGroup = RuleGroup::new("runtime", Level::Error);
-/// Unused or indirect needs, unusual sonames, missing or dangling links to libraries, and libraries
-/// for dlopen that are not found.
+/// Rules about unused or indirect needs, unusual sonames, and missing or dangling links to
+/// libraries. Also about libraries that an object must open with dlopen and that are not found.
 pub const LINK_HYGIENE: RuleGroup = RuleGroup::new("link-hygiene", Level::Warning);
-/// Damaged or incomplete files.
+/// Rules about truncated files.
 pub const INTEGRITY: RuleGroup = RuleGroup::new("integrity", Level::Warning);
-/// Protections that a linker can add and a file lacks.
+/// Rules about protections that a linker can add and a file lacks.
 pub const HARDENING: RuleGroup = RuleGroup::new("hardening", Level::Allow);
-/// Changes in a new version of a package that break its users.
+/// Rules about changes in a new version of a package that break its users.
 pub const COMPATIBILITY: RuleGroup = RuleGroup::new("compatibility", Level::Error);
-/// Entries of search paths.
+/// Rules about entries of DT_RPATH and DT_RUNPATH.
 pub const SEARCH_PATH: RuleGroup = RuleGroup::new("search-path", Level::Warning);
-/// Libraries outside a store, a prefix or a platform's list.
+/// Rules about libraries outside a store, a prefix or a platform's list.
 pub const CLOSURE: RuleGroup = RuleGroup::new("closure", Level::Warning);
-/// Static archives.
+/// Rules about static archives.
 pub const ARCHIVE: RuleGroup = RuleGroup::new("archive", Level::Error);
-/// Files that a package must have.
+/// Rules about files that a package must have.
 pub const PACKAGE: RuleGroup = RuleGroup::new("package", Level::Error);
-/// Text files of a package that name other files.
+/// Rules about text files of a package that name other files.
 pub const PACKAGE_TEXT: RuleGroup = RuleGroup::new("package-text", Level::Allow);
-/// Device code.
+/// Rules about GPU device code.
 pub const GPU: RuleGroup = RuleGroup::new("gpu", Level::Error);
-/// Amount of mapped memory.
+/// Rules about the size of an object's memory image.
 pub const SIZE: RuleGroup = RuleGroup::new("size", Level::Warning);
-/// Requirements and prohibitions of a policy.
+/// Rules that check requirements and prohibitions of a policy.
 pub const POLICY: RuleGroup = RuleGroup::new("policy", Level::Error);
-/// Waivers that match no finding or have expired.
+/// Rules about waivers that match no finding or have expired.
 pub const WAIVERS: RuleGroup = RuleGroup::new("waivers", Level::Warning);
-/// Input that could not be read or decided.
+/// Rules about input that could not be read, and questions that could not be decided.
 pub const INPUT: RuleGroup = RuleGroup { name: "input", level: Level::Error, is_input: true };
 
-/// All groups.
+/// All groups, in the order in which rules are listed.
 pub const GROUPS: &[RuleGroup] = &[
     LIBRARY,
     SYMBOL,
@@ -98,13 +98,13 @@ pub const GROUPS: &[RuleGroup] = &[
     INPUT,
 ];
 
-/// The id of a rule. Policies and stored reports have ids as text, because they may name rules of
-/// other versions.
+/// The id of a rule of this version. Policies and stored reports have ids as text, because they may
+/// name rules of other versions of linkaudit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RuleId(&'static str);
 
 impl RuleId {
-    /// The id that a rule declares.
+    /// Makes an id from the text that a rule declares.
     pub const fn new(id: &'static str) -> Self {
         Self(id)
     }
@@ -130,18 +130,19 @@ impl PartialEq<str> for RuleId {
 /// The facts about a rule that policies and command lines need.
 #[derive(Clone, Copy, Debug)]
 pub struct KnownRule {
-    /// Its id.
+    /// The permanent id.
     pub id: &'static str,
-    /// Its group.
+    /// The group that the rule belongs to.
     pub group: RuleGroup,
-    /// Its default level.
+    /// The level of the rule's findings, unless a policy or option sets another.
     pub level: Level,
-    /// The keys that its findings can have besides the path, as named in waivers; `None` if the
-    /// rule declares none. A waiver that selects by another key can never match.
+    /// The keys that findings of the rule can have besides the path, as named in waivers. A waiver
+    /// that selects by another key can never match. `None` if the rule does not declare its keys: a
+    /// waiver may then select by any key.
     pub keys: Option<&'static [&'static str]>,
 }
 
-/// Old ids and their new ids.
+/// Old ids of renamed rules, each with the new id.
 const RENAMED: &[(&str, &str)] = &[("hijacked-symbol", "interposed-symbol")];
 
 /// The new id, if `name` is the old id of a rule.
@@ -149,19 +150,19 @@ pub fn renamed(name: &str) -> Option<&'static str> {
     RENAMED.iter().find(|(old, _)| *old == name).map(|(_, new)| *new)
 }
 
-/// The group with this name.
+/// The group with this name; `None` if there is none.
 pub fn group(name: &str) -> Option<&'static RuleGroup> {
     GROUPS.iter().find(|group| group.name == name)
 }
 
-/// All rules, for the policy reader.
+/// All rules, sorted by group. The policy reader looks up rules here.
 #[derive(Debug)]
 pub struct Catalogue {
     rules: Vec<KnownRule>,
 }
 
 impl Catalogue {
-    /// The catalogue of these rules.
+    /// A catalogue of `rules`.
     pub fn new(rules: impl IntoIterator<Item = KnownRule>) -> Self {
         let mut rules: Vec<KnownRule> = rules.into_iter().collect();
         let place = |known: &KnownRule| GROUPS.iter().position(|group| *group == known.group);
@@ -169,12 +170,12 @@ impl Catalogue {
         Self { rules }
     }
 
-    /// All rules, grouped.
+    /// All rules, in the order of [`GROUPS`].
     pub fn rules(&self) -> &[KnownRule] {
         &self.rules
     }
 
-    /// The rule with this id or old id.
+    /// The rule with this id or old id; `None` if there is none.
     pub fn known(&self, id: &str) -> Option<&KnownRule> {
         let id = renamed(id).unwrap_or(id);
         self.rules.iter().find(|known| known.id == id)

@@ -1,13 +1,13 @@
-//! Demangled names of symbols: C++ and Rust, with limits on size and depth. The raw name stays the
-//! key everywhere.
+//! Demangles C++ and Rust symbols, with limits on size and depth. Demangled names are for people,
+//! and for names that people type; findings have raw names.
 
 use crate::text::show;
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-/// Mangled names longer than this, in bytes, are shown raw.
+/// Limit for a mangled name, in bytes. A longer name is not demangled.
 const MOST_INPUT: usize = 64 << 10;
-/// A longer demangled name, in bytes, is discarded.
+/// Limit for a demangled name, in bytes. A longer one is discarded.
 const MOST_OUTPUT: usize = 1 << 20;
 /// Maximum depth of nested C++ names.
 const MOST_DEPTH: u32 = 96;
@@ -44,7 +44,8 @@ pub fn demangle(raw: &[u8]) -> Option<String> {
     Some(show(usual(&out.0).as_bytes()))
 }
 
-/// Rewrites names of tables and thunks to the usual form: `vtable for X`.
+/// Rewrites `cpp_demangle`'s names of vtables, VTTs and thunks as `c++filt` writes them: `vtable
+/// for X`.
 fn usual(text: &str) -> Cow<'_, str> {
     let inside = |begin: &str| text.strip_prefix(begin)?.strip_suffix(")}");
     if let Some(name) = inside("{vtable(") {

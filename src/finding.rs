@@ -1,5 +1,6 @@
 //! Findings: one fact each, with its evidence. Rules make them, `triage` gives them a level,
-//! `report` writes them. A finding holds names, never ids.
+//! `report` writes them. A finding holds paths and names, never ids such as `FileId`: ids are valid
+//! only within one run.
 
 use crate::catalogue::RuleId;
 use crate::package::Located;
@@ -16,19 +17,20 @@ use std::sync::Arc;
 pub enum When {
     /// The program does not start, or the library cannot be loaded.
     Load,
-    /// The program fails when it first calls the function.
+    /// The program fails at its first call of the function.
     Call,
 }
 
-/// Kinds of evidence.
+/// The role of a piece of evidence in its finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EvidenceKind {
-    /// An entry point under which the fact holds.
+    /// An entry point under which the finding holds, or a host program of such an entry point.
     Root,
-    /// One hop of the chain from the first entry point, in order.
+    /// An object of the chain of needs from the first entry point to the subject. The finding lists
+    /// these objects in the order of the chain.
     Chain,
-    /// A path that was tried.
+    /// A path that the loader tries or opens.
     Tried,
     /// A file that could satisfy the need or the reference.
     Candidate,
@@ -36,24 +38,25 @@ pub enum EvidenceKind {
     Reference,
     /// A file that should define the symbol.
     Provider,
-    /// A reference that this finding explains.
+    /// An undefined symbol that the missing library of this finding probably defines.
     Explained,
-    /// A definition in the scope that nearly fits.
+    /// A definition that nearly fits an undefined symbol, such as one with another version.
     NearMiss,
     /// In a comparison of two reports: a symbol or name that changed or is gone, or a file that the
     /// change breaks.
     Change,
-    /// One of several files of a process that have the same library or symbols, in scope order.
+    /// One of several files of a process that are copies of one library or define the same symbols.
+    /// The finding lists these files in scope order.
     Copy,
     /// A reference that binds to a definition in another library than the expected one, or in a
     /// library that the file does not need itself.
     Bound,
-    /// A file of the process that may load a library by this name with dlopen.
+    /// A file of the process that may load the library `name` with dlopen.
     MayLoad,
 }
 
 impl EvidenceKind {
-    /// All kinds.
+    /// All kinds, in the order of their declaration.
     pub const ALL: [Self; 12] = [
         Self::Root,
         Self::Chain,
@@ -70,30 +73,30 @@ impl EvidenceKind {
     ];
 }
 
-/// A target of a CMake package.
+/// A target that a CMake package defines.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CMakeTarget {
-    /// The name for `find_package`.
+    /// The name of the package, for `find_package`.
     pub package: String,
-    /// The name for `target_link_libraries`.
+    /// The name of the target, for `target_link_libraries`.
     pub target: String,
 }
 
 /// One piece of evidence; fields that do not apply are empty.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Its kind.
+    /// The role of this evidence in the finding.
     pub kind: EvidenceKind,
-    /// A file, by path.
+    /// The file that the evidence is about.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub path: Option<Arc<Path>>,
     /// A needed or requested name, such as a soname.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub name: Option<Vec<u8>>,
-    /// A symbol.
+    /// A symbol, by its raw name.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub symbol: Option<Vec<u8>>,
-    /// Its version.
+    /// The version of `symbol`.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub version: Option<Vec<u8>>,
     /// The archive that `member` was merged from.
@@ -102,10 +105,11 @@ pub struct Evidence {
     /// A member of the archive at `path`.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub member: Option<Vec<u8>>,
-    /// The word for how the file was found.
+    /// A word that says how the file was found, or how the file relates to the finding, such as
+    /// [`PROGRAM`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub how: Option<Cow<'static, str>>,
-    /// The package that installed the file.
+    /// The package that installed the file, such as a Debian package.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub package: Option<String>,
     /// The pkg-config package that links an archive.
@@ -117,13 +121,14 @@ pub struct Evidence {
     /// For a candidate: the entry of a search path with which the loader would find it.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub entry: Option<Vec<u8>>,
-    /// A remark, such as the reason why the loader did not take the file.
+    /// A remark, such as the reason why the loader did not load the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Number of items of this kind that the finding does not list. The other fields are empty.
+    /// Number of further items of this kind that the finding does not list. If it is set, the other
+    /// fields are empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more: Option<usize>,
-    /// True for a detail that reports for people show only with `-v`.
+    /// True for a detail that human-readable reports show only with `-v`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub minor: bool,
 }
@@ -150,12 +155,13 @@ impl Evidence {
         }
     }
 
-    /// Evidence with a path.
+    /// Evidence about the file at a path, with all other fields empty.
     pub fn at(kind: EvidenceKind, path: Arc<Path>) -> Self {
         Self { path: Some(path), ..Self::new(kind) }
     }
 
-    /// The number of items that a list of at most `most` leaves out; `None` if it has all.
+    /// Evidence that states how many of `all` items a list of at most `most` items omits. `None` if
+    /// the list has all items.
     pub fn beyond(most: usize, kind: EvidenceKind, all: usize) -> Option<Self> {
         (all > most).then(|| Self { more: Some(all - most), ..Self::new(kind) })
     }
@@ -180,15 +186,16 @@ impl Evidence {
     }
 }
 
-/// End of the `reason` of a tried path at which the loader leaves a list of directories.
+/// End of the `reason` of a tried path at which the loader stops searching a list of directories.
 pub const ENDS_LIST: &str = "the loader skips the rest of the list";
-/// `reason` of a candidate in a directory that the loader does not search, or the start of it.
+/// `reason`, or start of the `reason`, of a candidate in a directory that the loader does not
+/// search.
 pub const NOT_SEARCHED: &str = "its directory is not searched";
 /// Start of the `reason` of a candidate without a needed version.
 pub const LACKS_VERSION: &str = "does not define version ";
 /// `detail` of a finding about device code for a target that the policy does not list.
 pub const NOT_LISTED: &str = "not-listed";
-/// `how` of the largest sections or segments of a large image.
+/// `how` of evidence for one of the largest sections or segments of a large image.
 pub const LARGEST: &str = "largest";
 /// `how` of a candidate that is a program: it may load the object, but cannot be linked.
 pub const PROGRAM: &str = "program";
@@ -196,13 +203,13 @@ pub const PROGRAM: &str = "program";
 pub const INSTALLED_PROGRAM: &str = "installed-program";
 /// `how` of a candidate that is a library or archive outside of the audited files.
 pub const INSTALLED: &str = "installed";
-/// `how` of a library outside of the audited files, if the process loads another file for its
+/// `how` of a library outside of the audited files, if the process loads another file with the same
 /// soname.
 pub const SHADOWED: &str = "shadowed";
 /// `how` of a file that an installed package lists and that does not exist.
 pub const REMOVED: &str = "removed";
 
-/// Kinds of fixes.
+/// The kind of change that a fix makes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FixKind {
@@ -218,11 +225,11 @@ pub enum FixKind {
     DropSearchEntry,
     /// Change the tag of the search path: DT_RPATH or DT_RUNPATH.
     SetSearchTag,
-    /// Drop a needed library of a library or program.
+    /// Remove a DT_NEEDED entry from a library or program.
     DropNeed,
-    /// Give a needed library another name.
+    /// Replace the name in a DT_NEEDED entry of a library or program.
     RenameNeed,
-    /// Install a file that other installed files name.
+    /// Install a missing file that installed files name.
     InstallFile,
     /// Build and install a component of the package.
     BuildComponent,
@@ -231,9 +238,9 @@ pub enum FixKind {
 /// The verification of a fix.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Proof {
-    /// Verified: resolving and binding ran again with the fix; the text has the result.
+    /// Verified: the audit resolved and bound again with the fix. The text states the result.
     Proven(Arc<str>),
-    /// A suggestion; the text says what is unknown.
+    /// Not verified: the fix is a suggestion. The text says what is unknown.
     Unknown(Arc<str>),
 }
 
@@ -241,41 +248,42 @@ pub enum Proof {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(from = "FixData", into = "FixData")]
 pub struct Fix {
-    /// Its kind.
+    /// The kind of change.
     pub intent: FixKind,
-    /// The list of archives to change.
+    /// The path of the list of archives that the fix changes.
     pub list: Option<Arc<Path>>,
-    /// The set within that list.
+    /// The name of the set of archives, in `list`, that the fix changes.
     pub set: Option<Vec<u8>>,
     /// The subject of the change: the name to add to the list, or an archive, library, entry of a
     /// search path, needed name, file or component.
     pub entry: Option<Vec<u8>>,
     /// A file of the same name that exists elsewhere, for `InstallFile`.
     pub from: Option<Arc<Path>>,
-    /// The file to change, if it is another one than the subject of the finding.
+    /// The file to change, if it differs from the subject of the finding.
     pub file: Option<Arc<Path>>,
-    /// Its verification.
+    /// The result of the verification.
     pub proof: Proof,
 }
 
 impl Fix {
-    /// A fix that has only an entry.
+    /// A fix with this kind, entry and verification; all other fields are empty.
     pub fn new(intent: FixKind, entry: Option<Vec<u8>>, proof: Proof) -> Self {
         Self { intent, list: None, set: None, entry, from: None, file: None, proof }
     }
 
-    /// True if it was verified.
+    /// True if the fix was verified.
     pub fn is_proven(&self) -> bool {
         matches!(self.proof, Proof::Proven(_))
     }
 
-    /// `safe` if it was verified, else `suggestion`.
+    /// `safe` if the fix was verified, otherwise `suggestion`.
     pub fn level(&self) -> &'static str {
         if self.is_proven() { "safe" } else { "suggestion" }
     }
 }
 
-/// The JSON form of a fix. The results of its verification are evidence of the finding.
+/// The JSON form of a fix. The text of a successful verification is left out: the evidence of the
+/// finding has the result.
 #[derive(Serialize, Deserialize)]
 struct FixData {
     intent: FixKind,
@@ -315,7 +323,8 @@ impl From<FixData> for Fix {
     }
 }
 
-/// A rule's hint at the repair that would remove a finding. The report derives the cause from it.
+/// A rule's hint at the repair that would remove a finding. The report derives the finding's cause
+/// from the hint.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CauseHint {
     /// This soname, or interpreter, was not found.
@@ -336,55 +345,59 @@ pub enum CauseHint {
         /// The location of the entry.
         origin: Origin,
     },
-    /// The audit could decide the question with this option, for this and other files.
+    /// The audit could decide the rule's question if this option were given, for this and other
+    /// files.
     MissingOption {
-        /// The option.
+        /// The option, as typed on the command line.
         option: &'static str,
         /// The title of the cause.
         title: String,
     },
-    /// The system has no loader for this machine.
+    /// The system has no loader for this machine, such as `aarch64` or `aarch64 with musl`.
     NoLoader(String),
     /// The object has undefined symbols, and their provider is unknown.
     UndefinedIn,
 }
 
-/// Findings on their way from rules to reports. They are boxed because each is large and sorting
-/// moves them.
+/// Findings on their way from rules to reports. Each is boxed, because findings are large and
+/// sorting moves them.
 pub type Findings = Vec<Box<Finding>>;
 
-/// One fact, stated by a rule.
+/// One fact that a rule states about a file.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// The rule's id.
+    /// The id of the rule that states the fact.
     pub rule: RuleId,
-    /// The subject file.
+    /// The file that the finding is about, with the prefix that contains it.
     pub file: Arc<Located>,
-    /// The first entry point, in byte order, under which the finding holds.
+    /// The first entry point, in byte order, under which the finding holds. `None` if the finding
+    /// does not depend on an entry point.
     pub root: Option<Arc<Path>>,
-    /// A symbol, raw.
+    /// The symbol that the finding is about, by its raw name.
     pub symbol: Option<Vec<u8>>,
-    /// A version.
+    /// The version of `symbol`, such as `GLIBC_2.34`. Without a symbol, the version that the
+    /// finding is about.
     pub version: Option<Vec<u8>>,
-    /// A library, by its needed name.
+    /// The library that the finding is about, by its needed name.
     pub library: Option<Vec<u8>>,
-    /// A GPU target.
+    /// The GPU target that the finding is about, such as `gfx90a`.
     pub target: Option<Vec<u8>>,
-    /// A member of the file, which is an archive.
+    /// The member that the finding is about; `file` is then an archive.
     pub member: Option<Vec<u8>>,
-    /// The subject, if no other key fits.
+    /// The subject of the finding within the file, if no other key fits.
     pub detail: Option<Vec<u8>>,
-    /// When the defect takes effect.
+    /// When the defect takes effect; `None` if the rule does not say.
     pub when: Option<When>,
-    /// True if its level is at most a warning, even if the level of the rule is an error.
+    /// True if the level of this finding is at most a warning, even if the level of the rule is an
+    /// error.
     pub mild: bool,
-    /// One sentence without demangled names.
+    /// The message: one sentence, with raw names of symbols.
     pub message: String,
-    /// Its evidence.
+    /// The facts that support the finding.
     pub evidence: Vec<Evidence>,
-    /// A command that shows the fact with another tool.
+    /// A shell command that shows the fact with another tool, such as `readelf`.
     pub witness: Option<String>,
-    /// Fixes that would remove it.
+    /// Verified or suggested fixes that would remove the finding.
     pub fix: Vec<Fix>,
     /// The rule's hint at the cause.
     pub cause: Option<CauseHint>,
@@ -414,17 +427,18 @@ impl Finding {
         })
     }
 
-    /// The evidence of one kind.
+    /// The evidence of one kind, in the order of `evidence`.
     pub fn evidence_of(&self, kind: EvidenceKind) -> impl Iterator<Item = &Evidence> {
         self.evidence.iter().filter(move |evidence| evidence.kind == kind)
     }
 
-    /// The file's whole path.
+    /// The absolute path of the subject file.
     pub fn full_path(&self) -> PathBuf {
         self.file.full_path()
     }
 
-    /// Its keys and values. The keys have the names that JSON, fingerprints and waivers use.
+    /// The keys of the finding and their values. The keys have the names that JSON, fingerprints
+    /// and waivers use.
     pub fn keys(&self) -> [(&'static str, Option<&[u8]>); 6] {
         [
             ("symbol", self.symbol.as_deref()),
@@ -436,7 +450,8 @@ impl Finding {
         ]
     }
 
-    /// The sort key in a report: path, rule, then the other keys.
+    /// The key by which a report sorts findings: prefix, path, rule, library, symbol, version,
+    /// target, member and detail.
     pub fn key(&self) -> impl Ord + use<'_> {
         // Paths compare by bytes here; `Path` itself compares component by component.
         (

@@ -1,4 +1,4 @@
-//! Typed indices, vectors indexed by them, and the maps used everywhere.
+//! Typed indices, vectors indexed by them, and hash maps whose order does not change between runs.
 //!
 //! Ids are valid within one run; all output has names and paths instead.
 
@@ -8,7 +8,7 @@ use std::ops::{Index, IndexMut};
 
 /// A hash map whose hasher has a fixed seed: the same input gives the same table on every run.
 pub type FastMap<K, V> = hashbrown::HashMap<K, V, foldhash::fast::FixedState>;
-/// A hash set with the same property as [`FastMap`].
+/// A hash set whose hasher has a fixed seed, like [`FastMap`].
 pub type FastSet<K> = hashbrown::HashSet<K, foldhash::fast::FixedState>;
 
 /// A `u32` index of one type of item.
@@ -44,12 +44,12 @@ impl NameId {
 impl ModuleId {
     /// The program: the first object of a link map, or the host program of a plugin.
     pub const ROOT: Self = Self(0);
-    /// The loader.
+    /// The loader: the second object of a link map.
     pub const LOADER: Self = Self(1);
 }
 
 define_id! {
-    /// A file that was read: one inode, under any of its names.
+    /// A file that was read. One inode has one id, whatever its names.
     FileId,
     /// A byte string of the resolver: a needed name, a soname, a path or a directory.
     StrId,
@@ -63,8 +63,8 @@ define_id! {
     NameId,
     /// An object of a link map, in mapping order; see `resolve::Closure`.
     ModuleId,
-    /// The interpreter, soname and needs of an object without search paths and tokens. With the
-    /// loader, these determine how the needs are resolved.
+    /// The interpreter, soname and needs of an object that has neither search paths nor tokens.
+    /// With the loader, these determine how the needs are resolved.
     SignatureId,
     /// All that a search depends on besides the needed name; see `resolve::search`.
     ContextId,
@@ -93,12 +93,12 @@ impl<I: Id, T> IdVec<I, T> {
         id
     }
 
-    /// Drops the items from index `len` on.
+    /// Keeps only the first `len` items.
     pub fn truncate(&mut self, len: usize) {
         self.items.truncate(len);
     }
 
-    /// Removes and returns the items from index `from` on, and drops those before. The capacity
+    /// Removes and returns the items from index `from` on, and drops the items before. The capacity
     /// stays.
     pub fn take_from(&mut self, from: usize) -> Vec<T> {
         let out = self.items.drain(from..).collect();

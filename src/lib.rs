@@ -7,9 +7,9 @@
 //!       ─bind─► Bindings ─diagnose─► Diagnosis ─rules─► Findings ─triage─► Report ─► report/
 //! ```
 //!
-//! Each stage has one type for its result. A stage reads earlier results by `&` and opens no file.
-//! It returns a request for each missing fact; [`audit`] reads these facts and runs the stage
-//! again. ARCHITECTURE.md says where code belongs.
+//! Each stage has one type for its result, and reads the results of earlier stages by `&`. The
+//! stages from `resolve` to `diagnose` open no file. They return a request for each missing fact;
+//! [`audit`] reads these facts and runs the stage again. ARCHITECTURE.md says where code belongs.
 
 pub mod audit;
 pub mod bind;

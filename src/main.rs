@@ -14,14 +14,14 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 static STDOUT_IS_CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// Checks stdout before Rust's runtime starts. If stdout is closed, the runtime opens /dev/null in
-/// its place, and the report would be lost silently. `.init_array` is the ABI's table of functions
+/// its place; the report would then be lost silently. `.init_array` is the ABI's table of functions
 /// that run before `main` (System V gABI, Initialization and Termination Functions).
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "nothing safe runs before the runtime; see SAFETY")]
 mod before_main {
-    // SAFETY: the section holds pointers to functions, as this static is. libc passes arguments,
-    // which a function of the C ABI may ignore. The function makes one system call and stores one
-    // atomic: it needs nothing that the runtime would set up, and it cannot unwind.
+    // SAFETY: the section holds pointers to functions, and this static is one. libc passes
+    // arguments, which a function of the C ABI may ignore. The function makes one system call and
+    // stores one atomic: it does not depend on the runtime, and it cannot unwind.
     #[used]
     #[unsafe(link_section = ".init_array")]
     static NOTE: extern "C" fn() = note;

@@ -8,15 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Stable sorts of short lists.
 pub(crate) trait Arrange<T> {
-    /// Sorts by the items themselves.
+    /// Sorts by the `Ord` of the items.
     fn arrange(&mut self)
     where
         T: Ord;
 
-    /// Sorts by a comparison.
+    /// Sorts by the given comparison.
     fn arrange_by(&mut self, compare: impl FnMut(&T, &T) -> Ordering);
 
-    /// Sorts by a key, which is computed for each comparison.
+    /// Sorts by a key of each item. Each comparison computes the keys of both items again.
     fn arrange_by_key<K: Ord>(&mut self, key: impl FnMut(&T) -> K);
 }
 
@@ -44,7 +44,7 @@ impl<T> Arrange<T> for [T] {
     }
 }
 
-/// A set of the items. Unlike `collect`, it does not instantiate a standard sort.
+/// A set of the items. Unlike `collect`, this function does not instantiate a standard sort.
 pub(crate) fn set<T: Ord>(items: impl IntoIterator<Item = T>) -> BTreeSet<T> {
     let mut out = BTreeSet::new();
     out.extend(items);
@@ -58,8 +58,8 @@ pub(crate) fn map<K: Ord, V>(items: impl IntoIterator<Item = (K, V)>) -> BTreeMa
     out
 }
 
-/// Adds an item to a set that keeps only the `most` smallest items. The result does not depend on
-/// the order of the items: a directory lists names in any order.
+/// Adds an item to a set that keeps only the `most` smallest items. The final set does not depend
+/// on the order in which items are added: directories list names in any order.
 pub(crate) fn keep_least<T: Ord>(set: &mut BTreeSet<T>, item: T, most: usize) {
     set.insert(item);
     if set.len() > most {
@@ -67,7 +67,8 @@ pub(crate) fn keep_least<T: Ord>(set: &mut BTreeSet<T>, item: T, most: usize) {
     }
 }
 
-/// The index of each item in the sorted list. Empty for lists of fewer than two items.
+/// For each index of the list, the index of its item in the sorted list. Empty for lists of fewer
+/// than two items.
 fn places(len: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<usize> {
     if len < 2 {
         return Vec::new();

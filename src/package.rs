@@ -1,5 +1,5 @@
-//! Packages: the prefix of a file, and the name of the package in that prefix. Both follow from
-//! paths alone: from the directories of the command line and from store paths of Nix and Guix.
+//! Packages: the prefix that contains a file, and the name of the package in that prefix. Both
+//! follow from paths alone: from the given paths, and from store paths of Nix and Guix.
 
 use crate::id::FastSet;
 use std::borrow::Cow;
@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 /// path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Located {
-    /// The prefix.
+    /// The prefix that contains the file; `None` if no prefix does.
     pub prefix: Option<PathBuf>,
-    /// The path below it.
+    /// The path below the prefix; the absolute path if there is no prefix.
     pub path: PathBuf,
 }
 
 impl Located {
-    /// The full path.
+    /// The absolute path of the file: the prefix joined with `path`.
     pub fn full_path(&self) -> PathBuf {
         match &self.prefix {
             Some(prefix) => prefix.join(&self.path),
@@ -30,13 +30,13 @@ impl Located {
 /// A package, identified by its directory: a store item or another prefix.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PackageId {
-    /// The directory.
+    /// The directory of the package: a store item, or another prefix.
     pub prefix: PathBuf,
     /// The name of a store item without hash and version; empty if the prefix is not a store item.
     pub name: String,
 }
 
-/// The prefixes of a run.
+/// The prefixes of a run: the directories to which reported paths are relative.
 #[derive(Clone, Debug, Default)]
 pub struct Prefixes {
     /// `--prefix` with links resolved. If set, it is the only prefix outside of stores.
@@ -49,8 +49,8 @@ pub struct Prefixes {
     files: FastSet<PathBuf>,
 }
 
-/// The directory into which a Python wheel was unpacked, for the path of its metadata
-/// (`DIRECTORY/NAME.dist-info/METADATA`).
+/// The directory into which a Python wheel was unpacked, derived from the path of the wheel's
+/// metadata (`DIRECTORY/NAME.dist-info/METADATA`). `None` for other paths.
 pub fn wheel_directory(metadata: &Path) -> Option<&Path> {
     let folder = metadata.as_os_str().as_bytes().strip_suffix(b".dist-info/METADATA")?;
     Path::new(OsStr::from_bytes(folder)).parent()
@@ -109,7 +109,7 @@ impl Prefixes {
             || path.parent().is_some_and(|dir| self.file_dirs.contains(dir))
     }
 
-    /// The location of the file at `path`.
+    /// The location of the file at `path`. A store item is always the prefix of its files.
     pub fn locate(&self, path: &Path) -> Located {
         let prefix = store_item(path).or_else(|| self.given(path).map(Path::to_path_buf));
         let below = prefix.as_ref().and_then(|prefix| path.strip_prefix(prefix).ok());
@@ -130,7 +130,7 @@ impl Prefixes {
         of_dir.or_else(|| self.file_dirs.get(path.parent()?)).map(PathBuf::as_path)
     }
 
-    /// The package of a prefix.
+    /// The package that a prefix holds.
     pub fn package(prefix: &Path) -> PackageId {
         let item = store_item(prefix).filter(|item| item == prefix);
         let name = item.and_then(|item| Some(without_version(item_name(&item)?).to_owned()));
@@ -138,13 +138,14 @@ impl Prefixes {
     }
 }
 
-/// The store that contains `path`. The path may be in a store item, or in another directory of the
-/// store, such as the one in which Nix hard-links identical files.
+/// The store that contains `path`; `None` if `path` is outside of stores or is itself a store. The
+/// path may be in a store item, or in another directory of the store, such as the one in which Nix
+/// hard-links identical files.
 pub fn store_of(path: &Path) -> Option<&'static str> {
     STORES.iter().copied().find(|store| path.starts_with(store) && path != Path::new(store))
 }
 
-/// The store item that is or contains `path`.
+/// The store item that is or contains `path`; `None` if there is none.
 pub fn store_item(path: &Path) -> Option<PathBuf> {
     STORES.iter().find_map(|store| {
         let below = path.strip_prefix(store).ok()?;
@@ -160,7 +161,7 @@ pub fn is_item_name(name: &OsStr) -> bool {
     named && bytes[..HASH].iter().all(u8::is_ascii_alphanumeric)
 }
 
-/// A store item's name without its hash.
+/// The name in the path of a store item, without the hash.
 fn item_name(item: &Path) -> Option<&str> {
     item.file_name()?.to_str()?.get(HASH + 1..)
 }
@@ -173,13 +174,13 @@ fn without_version(name: &str) -> &str {
     &name[..dash.unwrap_or(name.len())]
 }
 
-/// True for a byte that an item's name may contain (Nix's `checkName`).
+/// True for a byte that the name of a store item may contain (Nix's `checkName`).
 fn is_of_item(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+-._?=".contains(&byte)
 }
 
-/// `text` with each store item replaced by the name of its package, so that a rebuild does not
-/// change the text.
+/// `text` with the path of each store item replaced by the name of its package. A rebuild of the
+/// package then does not change the text.
 pub fn without_hashes(text: &[u8]) -> Cow<'_, [u8]> {
     if !text.contains(&b'/') {
         return Cow::Borrowed(text);
@@ -206,9 +207,9 @@ fn find(text: &[u8], what: &[u8]) -> Option<usize> {
     text.windows(what.len()).position(|window| window == what)
 }
 
-/// The search-path entry with which `file` finds libraries in `directory`. It is relative to
-/// `$ORIGIN` if both are in the same store item or, outside of stores, below the same top-level
-/// directory. Else it is absolute. `None` if `file` has no parent directory.
+/// The search-path entry with which `file` finds libraries in `directory`. The entry is relative to
+/// `$ORIGIN` if both paths are in the same store item or, outside of stores, below the same
+/// top-level directory. Otherwise, the entry is absolute. `None` if `file` has no parent directory.
 pub fn search_entry(file: &Path, directory: &Path) -> Option<PathBuf> {
     let from = file.parent()?;
     let common = from.components().zip(directory.components()).take_while(|(a, b)| a == b).count();
@@ -222,9 +223,9 @@ pub fn search_entry(file: &Path, directory: &Path) -> Option<PathBuf> {
     Some(way)
 }
 
-/// True for a directory below `lib` that linkers do not search. They search `lib/x86_64-linux-gnu`.
-/// `/var/lib` holds the state of programs: prefixes below it are like those below other
-/// directories.
+/// True for a directory below `lib` that linkers do not search by default. They do search `lib`
+/// itself and `lib/x86_64-linux-gnu`. `/var/lib` holds the state of programs, so its `lib` is not a
+/// library directory.
 pub fn is_private(directory: &Path) -> bool {
     let names: Vec<&[u8]> =
         directory.components().map(|name| name.as_os_str().as_bytes()).collect();

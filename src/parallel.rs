@@ -1,6 +1,7 @@
-//! Runs work on all items of a list on all threads, and returns the results in the order of the
-//! items. Each parallel iterator of `rayon` costs 10 KB of code. This module has only one, which
-//! calls the work through a pointer. Work on millions of small items uses `rayon` directly.
+//! Runs a function on all items of a list, on all threads, and returns the results in the order of
+//! the items. Each parallel iterator of `rayon` costs 10 KB of code. This module has only one,
+//! which calls the function through a pointer. Code with millions of small items uses `rayon`
+//! directly.
 
 use rayon::prelude::*;
 use std::sync::OnceLock;
@@ -18,9 +19,9 @@ pub(crate) fn map_single<I: Sync, T: Send + Sync>(
     collect(items.len(), 1, |at| work(&items[at]))
 }
 
-/// The results of two jobs that both use the pool. If `is_parallel` is set, `beside` runs on a new
-/// thread. It does not run on a thread of the pool: that thread could begin one job while it waits
-/// in the other, and both may hold locks.
+/// Runs two jobs that both use the pool, and returns their results. If `is_parallel` is set,
+/// `beside` runs on a new thread, not on a thread of the pool. A thread of the pool could begin one
+/// job while it waits in the other, and both may hold locks.
 pub(crate) fn both<A: Send, B>(
     is_parallel: bool,
     beside: impl Fn() -> A + Sync,

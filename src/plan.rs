@@ -1,5 +1,6 @@
-//! The plan of a run, made before the first audited file is opened. `cli::plan` makes it and every
-//! stage reads it. It holds no facts of the audited files.
+//! The plan of a run: its options, the merged policy and the relevant parts of the environment.
+//! `cli::plan` makes the plan before the first audited file is opened, and every stage reads it.
+//! The plan holds no facts of audited files.
 
 use crate::format::Reading;
 use crate::format::deps_list::DepsList;
@@ -14,90 +15,91 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The loader of `--loader`.
+/// The loader rules that `--loader` selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoaderRules {
     /// The GNU C library's rules.
     Glibc,
     /// musl's rules.
     Musl,
-    /// The GNU C library's rules, with Guix's cache of each package.
+    /// The rules of Guix's loader: the GNU C library's rules, and an ld.so.cache in each package.
     Guix,
 }
 
-/// A program that loads shared objects with dlopen.
+/// A program of `--host`: it loads shared objects with dlopen.
 #[derive(Clone, Debug)]
 pub struct HostFile {
-    /// Its path.
+    /// The path of the program.
     pub path: PathBuf,
-    /// Matches paths below the prefix: the plugins that the program loads. `None` selects the
-    /// objects that no other object needs.
+    /// The plugins that the program loads, as a pattern of paths below the prefix. `None` selects
+    /// the objects that no other object needs.
     pub plugins: Option<Pattern>,
 }
 
-/// Selects the archives that are merged from a list.
+/// Selects the archives that were merged from the archives of one list.
 #[derive(Clone, Debug)]
 pub enum Which {
     /// The archive in this file.
     File(PathBuf),
     /// Archives that match a policy's pattern.
     Policy(Pattern),
-    /// Archives that have members of listed archives and are not listed themselves.
+    /// Archives that have members of listed archives, and that the list does not name.
     Found,
 }
 
-/// An archive that is merged from others, and the list of its parts.
+/// A merged archive, and the list of the archives from which it was merged.
 #[derive(Clone, Debug)]
 pub struct MergedFrom {
-    /// Selects the archive.
+    /// Selects the merged archive.
     pub which: Which,
     /// The path of the list as given.
     pub path: PathBuf,
     /// The list, or the reason why it cannot be read.
     pub list: Result<DepsList, String>,
-    /// Sets of the list, each with the directory of its archives, as a policy gives it.
+    /// Sets of the list, each with the directory of its archives, as stated in the policy.
     pub from: Vec<(String, PathBuf)>,
 }
 
-/// The fixes to search for.
+/// The fixes that a run searches for, and the archives in which it searches.
 #[derive(Clone, Debug, Default)]
 pub struct FixRequest {
-    /// The merged archive, if given.
+    /// The path of the merged archive, if given.
     pub archive: Option<PathBuf>,
-    /// True to remove unneeded entries from the list: archives that no object needs.
+    /// True to propose the removal of list entries whose archives no object needs.
     pub minimal: bool,
-    /// True to propose fixes only for a merged archive: any other archive may define a name by
-    /// chance.
+    /// True to propose fixes only for a merged archive. In any other archive, a definition of an
+    /// undefined name may be a coincidence.
     pub merged_only: bool,
-    /// True if it is an error to find no merged archive.
+    /// True if the command fails when it finds no merged archive.
     pub must_find: bool,
-    /// True if a list is given. Without a merged archive, the library is linked with the archives
-    /// of the list directly.
+    /// True if a list is given, or if a requested output changes one. If there is no merged
+    /// archive, the fixed library links the archives of the list directly.
     pub is_list_named: bool,
 }
 
-/// The plan of a run.
+/// The plan of a run: options, policy and environment.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The files and directories to audit, as typed.
     pub paths: Vec<PathBuf>,
-    /// `Some` if the files are linked in the order given. The list has the audited objects that the
-    /// linker extracts only on demand, like members of archives.
+    /// `Some` if the command line describes a link, in which the order of the files matters. The
+    /// list has the objects that the linker extracts only on demand, like members of archives.
     pub link: Option<Vec<PathBuf>>,
-    /// Files and directories of `--files-from`; a missing one is a finding.
+    /// Files and directories of `--files-from`, and store items of `--nix-closure`. A missing one
+    /// is a finding.
     pub listed: Arc<[PathBuf]>,
     /// The store items of `--nix-closure`; empty without the option.
     pub closure: Arc<FastSet<PathBuf>>,
-    /// True with `--root`, which gives a sysroot.
+    /// True if `--root` gives a sysroot.
     pub has_root: bool,
     /// `--staged` as typed: directories whose files are seen at their installed paths.
     pub stages: Vec<PathBuf>,
     /// The options that select the audited system and its loader, as words of a shell command.
-    /// `None` if a value cannot be typed.
+    /// Suggested commands repeat them. `None` if a value cannot be typed in a shell.
     pub typed_options: Option<Vec<String>>,
     /// `--prefix`, links resolved: paths and fingerprints are relative to it.
     pub prefix: Option<PathBuf>,
-    /// `archive --self`: directories whose archives must be linkable with the files there.
+    /// `archive --self`: directories whose archives must be linkable with the files below them.
     pub self_dirs: Vec<PathBuf>,
     /// `--lib-path`: more directories to search for providers.
     pub lib_paths: Vec<PathBuf>,
@@ -105,9 +107,9 @@ pub struct Plan {
     pub hosts: Vec<HostFile>,
     /// The loader whose rules apply. `None` chooses the loader of each entry point. For a program,
     /// this is its PT_INTERP. For a library, it is the loader of the libc that the library finds,
-    /// else the system's.
+    /// or else the system's loader.
     pub loader: Option<LoaderRules>,
-    /// True to resolve with the system's loader, as its `ldd` does, instead of the one in
+    /// True to resolve with the system's loader, as its `ldd` does, instead of the loader in
     /// PT_INTERP.
     pub as_ldd: bool,
     /// True if every file is an entry point, as for `ldd FILE...`.
@@ -116,50 +118,54 @@ pub struct Plan {
     pub infer_hosts: bool,
     /// True with `--facts`: the report has all exports, imports and bindings.
     pub facts: bool,
-    /// True if a second, independent reader checks each file.
+    /// True with `--cross-check`: a second, independent reader checks each file.
     pub cross_check: bool,
-    /// True to keep the dynamic tables of every object, for questions about its definitions.
+    /// True to keep the dynamic tables of every object, because the command looks up definitions in
+    /// them.
     pub definitions: bool,
-    /// True to read the members of all archives, also of those in `--lib-path`.
+    /// True to read the members of all archives, including archives in `--lib-path`.
     pub members: bool,
-    /// True to read the indexes of archives too: GNU ld finds members by them alone.
+    /// True to read the indexes of archives too: GNU ld finds members only through these indexes.
     pub indexes: bool,
-    /// Names that a view or query looks up in archive members.
+    /// Symbols that the command looks up in archive members.
     pub symbols: Vec<Box<[u8]>>,
-    /// True to reuse results of one entry point for another that the loader treats alike.
+    /// True to reuse results of one entry point for other entry points that the loader treats in
+    /// the same way.
     pub reuse: bool,
-    /// LD_LIBRARY_PATH as it will be at run time; empty for none.
+    /// LD_LIBRARY_PATH of the processes that will load the files; empty for none.
     pub ld_library_path: Vec<u8>,
-    /// LD_PRELOAD as it will be at run time; empty for none.
+    /// LD_PRELOAD of the processes that will load the files; empty for none.
     pub ld_preload: Vec<u8>,
-    /// The current directory: empty search entries mean it, and relative ones start from it.
+    /// The current directory of the processes that will load the files. An empty search path entry
+    /// means this directory, and relative entries start from it.
     pub cwd: PathBuf,
-    /// True if the directory was given. Otherwise, results that depend on it are undecided.
+    /// True if the current directory was given. Otherwise, results that depend on it are undecided.
     pub cwd_stated: bool,
     /// The processor that the audited files will run on.
     pub cpu: Cpu,
     /// True if the processor was given. Otherwise, results that depend on it are undecided.
     pub cpu_stated: bool,
-    /// The merged policy.
+    /// The policy of the run: all selected policies, merged.
     pub policy: Arc<Policy>,
-    /// The facts that the enabled rules need.
+    /// The optional facts that the enabled rules need.
     pub rule_wants: Wants,
-    /// The date for the expiry of waivers.
+    /// The date of the run, which decides whether a waiver has expired.
     pub today: Day,
-    /// Archives that are merged from others, with their lists.
+    /// Merged archives, each with the list of its parts.
     pub lists: Arc<Vec<MergedFrom>>,
-    /// The fixes to search for, if any.
+    /// The fixes to search for; `None` for commands that propose no fixes.
     pub fix: Option<Arc<FixRequest>>,
-    /// The options of the command `gpu`, which reads the device code of all objects.
+    /// The options of the command `gpu`; `None` for other commands. That command reads the device
+    /// code of all objects.
     pub gpu: Option<GpuRequest>,
-    /// Number of threads.
+    /// Number of threads of the run.
     pub threads: usize,
 }
 
 /// The options of the command `gpu`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GpuRequest {
-    /// True to inflate and check compressed bundles whole.
+    /// True with `--deep`: compressed bundles are inflated and checked whole.
     pub deep: bool,
     /// The target that the device code must support, if given.
     pub target: Option<TargetId>,
@@ -169,7 +175,8 @@ pub struct GpuRequest {
 const MOST_INFLATED: u64 = 4 << 30;
 
 impl Plan {
-    /// A run over `paths` in `cwd` with all options unset, on a processor without extensions.
+    /// A run over `paths` in the directory `cwd` with default options, for a processor without
+    /// extensions.
     pub fn new(paths: Vec<PathBuf>, cwd: PathBuf) -> Self {
         Self {
             paths,
@@ -210,10 +217,11 @@ impl Plan {
         }
     }
 
-    /// The parts of each audited file to read at first.
+    /// The parts that are read of each audited file at first, before a stage requests more.
     pub fn reading(&self) -> Reading {
         let by_query = self.rule_wants.holds(Wants::BOUND_LIBRARIES);
-        // The queries would read the tables of nearly every large program again.
+        // Read the tables now: otherwise, binding queries would read nearly every large program
+        // again.
         let by_rules = self.rule_wants.holds(Wants::TABLES)
             || self.rule_wants.holds(Wants::DUPLICATE_DEFINITIONS);
         Reading {
@@ -229,7 +237,7 @@ impl Plan {
             names: !self.members || self.fix.as_ref().is_some_and(|request| request.minimal),
             relocations: by_query,
             dlopen_notes: self.rule_wants.holds(Wants::DLOPEN_NOTES),
-            // Only the command `archive` asks as a linker.
+            // Only the command `archive` looks up names as a linker does.
             stubs: self.definitions && self.members,
         }
     }
@@ -240,7 +248,7 @@ impl Plan {
     }
 
     /// The depth to which device code is read. The command `gpu` reads notes only with `--deep`,
-    /// because notes take a read of each code object.
+    /// because notes require a read of each code object.
     pub fn device_depth(&self) -> Depth {
         match &self.gpu {
             Some(request) => {
@@ -271,8 +279,9 @@ impl Plan {
         if is_link { classes.with(Class::Bitcode) } else { classes }
     }
 
-    /// The parts to read of files in provider directories. A command that uses only the archives
-    /// there needs no dynamic tables. A fix without a merged archive may also link the libraries.
+    /// The parts that are read of each file below a `--lib-path` directory. A command that uses
+    /// only the archives there needs no dynamic tables. A fix without a merged archive may also
+    /// link the libraries.
     pub fn provider_reading(&self) -> Reading {
         let links = |fix: &FixRequest| {
             !fix.merged_only && !fix.must_find && !fix.is_list_named && fix.archive.is_none()
@@ -282,7 +291,7 @@ impl Plan {
             && !self.fix.as_ref().is_some_and(|fix| links(fix));
         let reading =
             if is_lean { Reading { lean: true, ..Reading::default() } } else { self.reading() };
-        // `archive` and `fix` also take inputs that linker scripts in provider directories name.
+        // `archive` and `fix` also read inputs that linker scripts in provider directories name.
         let reads_scripts = self.members || !self.self_dirs.is_empty();
         let classes =
             if reads_scripts { reading.classes.with(Class::LinkerScript) } else { reading.classes };
@@ -295,7 +304,7 @@ impl Plan {
         self.ld_library_path.contains(&b'$') || self.ld_preload.contains(&b'$')
     }
 
-    /// All files and directories to audit.
+    /// All files and directories to audit: `paths`, then `listed`.
     pub fn all_paths(&self) -> Cow<'_, [PathBuf]> {
         match (&*self.paths, &*self.listed) {
             (paths, []) => Cow::Borrowed(paths),
@@ -310,11 +319,13 @@ impl Plan {
 pub struct Cpu {
     /// x86-64 level, 1 (baseline) to 4.
     pub x86_level: u8,
-    /// AT_PLATFORM after glibc's changes: `haswell` or `xeon_phi` on such Intel processors.
+    /// The value with which glibc replaces AT_PLATFORM on some Intel processors: `haswell` or
+    /// `xeon_phi`. `None` on all others.
     pub platform: Option<&'static str>,
-    /// HWCAP_X86_AVX512_1, set on Intel processors with AVX512 CD, BW, DQ and VL.
+    /// HWCAP_X86_AVX512_1: true for Intel processors with AVX512 CD, BW, DQ and VL.
     pub avx512_1: bool,
-    /// The best `glibc-hwcaps` directory of a machine other than x86, such as `power10`.
+    /// The best `glibc-hwcaps` directory of a machine other than x86, such as `power10`. `None` if
+    /// no such directory is active.
     pub named: Option<&'static str>,
 }
 

@@ -1,5 +1,6 @@
-//! Classes of files, by their first bytes or by their names. The walk checks nothing else of a
-//! format. Only files of an enabled class are passed to a reader; the others are counted.
+//! Classifies files by their first bytes or by their names. The walk chooses files by these classes
+//! alone. It passes binary files of enabled classes to a reader, lists text files of enabled
+//! classes, and only counts all others.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -7,25 +8,26 @@ use std::path::Path;
 /// The class of a regular file, by its first bytes and its name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Class {
-    /// `\x7fELF`
+    /// ELF files: they begin with `\x7fELF`.
     Elf,
-    /// `!<arch>\n` or `!<thin>\n`; Debian packages are [`Self::Other`]
+    /// Static archives: they begin with `!<arch>\n` or `!<thin>\n`. Debian packages also begin with
+    /// `!<arch>\n`; they are [`Self::Other`].
     Archive,
-    /// `#!`
+    /// Scripts: they begin with `#!`.
     Script,
-    /// A separate container of device code, such as a bundle.
+    /// A file that contains only GPU device code, such as a bundle.
     Device,
     /// LLVM bitcode outside of an ELF file, such as an object for LTO.
     Bitcode,
-    /// `*.cmake`
+    /// CMake files, by the name `*.cmake`.
     CMake,
-    /// `*.pc`
+    /// Package files of pkg-config, by the name `*.pc`.
     PkgConfig,
     /// Other text files that contain paths: configuration of compilers and wrappers, driver
     /// manifests, `ld.so.conf`, systemd units, desktop entries, `*.pth` of Python and `*.la` of
     /// libtool.
     Loose,
-    /// Files that C and C++ code includes.
+    /// C and C++ headers, by their extension or by a directory `include` in their path.
     Header,
     /// A file named `*.so` or `*.a` that is neither ELF nor an archive. It may be a linker script.
     LinkerScript,
@@ -34,7 +36,8 @@ pub enum Class {
 }
 
 impl Class {
-    /// True for text files: the walk lists their paths, and `audit` reads them afterwards.
+    /// True for classes of text files. The walk only lists the paths of such files; `audit` reads
+    /// them afterwards.
     pub const fn is_text(self) -> bool {
         matches!(
             self,
@@ -48,19 +51,20 @@ impl Class {
     }
 }
 
-/// The property by which a class other than ELF files and archives is recognised.
+/// The property by which files of a class are recognised. [`sniff`] recognises ELF files and
+/// archives.
 enum Mark {
-    /// By its first bytes.
+    /// The file begins with these bytes.
     Head(&'static [u8]),
-    /// By the end of its path.
+    /// The path of the file ends with this text.
     Suffix(&'static [u8]),
-    /// By the name of its directory.
+    /// The file lies directly in a directory of this name.
     Inside(&'static [u8]),
-    /// By any directory in its path, written with slashes (`/include/`).
+    /// The path of the file contains this directory, written with slashes (`/include/`).
     Below(&'static [u8]),
 }
 
-/// Classes that are recognised only if enabled; the first match counts.
+/// The marks of classes that are recognised only if enabled. The first mark that fits decides.
 const MARKS: &[(Class, Mark)] = &[
     (Class::Device, Mark::Head(b"CCOB")),
     (Class::Device, Mark::Head(b"KPAK")),
@@ -94,13 +98,13 @@ const MARKS: &[(Class, Mark)] = &[
     (Class::LinkerScript, Mark::Suffix(b".a")),
 ];
 
-/// The first bytes of LLVM bitcode, and of bitcode in its wrapper.
+/// The first bytes of LLVM bitcode: of a plain file, and of a file with the wrapper header.
 pub const BITCODE: [&[u8]; 2] = [b"BC\xc0\xde", b"\xde\xc0\x17\x0b"];
 
-/// Number of bytes that [`Classes::class_of`] needs.
+/// Number of bytes at the start of a file that [`Classes::class_of`] needs.
 pub const SNIFF_LEN: usize = 24;
 
-/// A set of classes.
+/// The enabled file classes of a walk, as a bit set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Classes(u16);
 
@@ -108,7 +112,7 @@ impl Classes {
     /// The classes of linkage: ELF files and archives.
     pub const LINKAGE: Self = Self::bit(Class::Elf).with(Class::Archive);
 
-    /// This set with `class` added.
+    /// The set with `class` enabled too.
     #[must_use]
     pub const fn with(self, class: Class) -> Self {
         Self(self.0 | Self::bit(class).0)
@@ -135,8 +139,8 @@ impl Classes {
         })
     }
 
-    /// The class of the file at `path`, whose first bytes are `head`. ELF files and archives are
-    /// always recognised, because reports count them; other classes only if enabled.
+    /// The class of the file at `path` that begins with the bytes `head`. ELF files and archives
+    /// are always recognised, because reports count them; other classes only if enabled.
     pub fn class_of(self, path: &Path, head: &[u8]) -> Class {
         let class = sniff(head);
         if class != Class::Other || self == Self::LINKAGE {
@@ -170,7 +174,8 @@ pub fn is_debian_package(head: &[u8]) -> bool {
     rest.is_some_and(|rest| matches!(rest.first(), Some(b' ' | b'/')))
 }
 
-/// Recognises ELF files and static archives by their first bytes.
+/// Recognises ELF files and static archives by their first bytes. [`Class::Other`] for all other
+/// files.
 pub fn sniff(head: &[u8]) -> Class {
     if head.starts_with(&object::elf::ELFMAG) {
         Class::Elf

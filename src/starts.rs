@@ -1,5 +1,6 @@
-//! The names under which files are started, in the order of the given paths. The names decide the
-//! entry points, and the order in which `ldd` would list files. `audit` makes them from the walk.
+//! The names under which files are started, as programs or with dlopen, in the order of the given
+//! paths. `resolve` chooses the entry points among them. Their order is also the order in which
+//! `ldd` would list the files. `audit` makes them from the walk.
 
 use crate::facts::Corpus;
 use crate::facts::read::Read;
@@ -13,9 +14,10 @@ use crate::tree::walk::{GivenPath, WalkedName};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// The names under which files are started, in the order of the given paths.
+/// The names under which the given and walked files are started.
 pub(crate) struct StartNames {
-    /// Each name, and true if the walk found it in a given directory.
+    /// Names in the order of the given paths, each with true if the walk found it in a given
+    /// directory.
     names: Vec<(PathBuf, bool)>,
 }
 
@@ -24,7 +26,7 @@ impl StartNames {
         let mut names = Vec::with_capacity(given.len());
         for GivenPath { path, kind, .. } in given {
             if *kind == Ok(EntryType::Directory) {
-                // Entries are sorted by bytes, so those below a directory need not be adjacent.
+                // Entries are sorted by bytes, so entries below a directory need not be adjacent.
                 let is_below =
                     |entry: &WalkedName<Read>| entry.listed && entry.path.starts_with(path);
                 let below = |entry: &&WalkedName<Read>| !entry.is_link && is_below(entry);
@@ -38,7 +40,7 @@ impl StartNames {
     }
 
     /// The given and the walked files, each with the name under which it is started. A walked file
-    /// has one name, unless every file is an entry point.
+    /// is listed under one name only, unless every file is an entry point.
     pub(crate) fn starts(&self, plan: &Plan, corpus: &Corpus) -> (Vec<Start>, Vec<Start>) {
         let (mut given, mut walked) = (Vec::new(), Vec::new());
         let mut seen = FastSet::default();
@@ -52,7 +54,8 @@ impl StartNames {
                 walked.push(start);
             }
         }
-        // If a link in a prefix leads to a file outside, the file is started under the link's path.
+        // A link in a prefix may lead to a file outside of it. That file is started under the path
+        // of the link.
         for (file, facts) in corpus.files.entries() {
             if facts.audited && !seen.contains(&file) && !plan.every_file_is_root {
                 walked.push(Start { file, path: typed(&facts.typed) });
@@ -61,6 +64,7 @@ impl StartNames {
         (given, walked)
     }
 
+    /// All names, each with its entry point; `None` if the file is not an entry point.
     pub(crate) fn listing(
         &self,
         corpus: &Corpus,
@@ -80,7 +84,8 @@ impl StartNames {
     }
 }
 
-/// A name as the loader gets it: one without a slash is in the current directory.
+/// The path of a file as the loader gets it. A path without a slash gets `./` in front: otherwise,
+/// the loader would search for it by name.
 fn typed(path: &Path) -> Vec<u8> {
     let bytes = path.as_os_str().as_bytes();
     if bytes.contains(&b'/') { bytes.to_vec() } else { [b"./", bytes].concat() }

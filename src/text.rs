@@ -1,5 +1,5 @@
 //! Turns bytes from audited files into text that is safe to show: valid UTF-8, one line, without
-//! control or bidirectional characters. Machine formats have raw bytes instead ([`Text`]).
+//! control or bidirectional characters. JSON keeps bytes that are not UTF-8 ([`Text`]).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -21,13 +21,14 @@ pub fn last_part(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
-/// The number of parts with which both paths begin.
+/// Number of leading components that both paths share.
 pub fn common_parts(a: &Path, b: &Path) -> usize {
     a.components().zip(b.components()).take_while(|(a, b)| a == b).count()
 }
 
-/// True for a name as demanglers write it: it contains `::`, or `(` directly after a name. Go has raw
-/// names such as `main.(*T).M`, and Zig has `list.List(u8,null).append`.
+/// True for a name as demanglers write it: it contains `::`, or `(` directly after a name. False
+/// for raw names of Go and Zig that contain `(`, such as `main.(*T).M` and
+/// `list.List(u8,null).append`.
 pub(crate) fn is_demangled(name: &str) -> bool {
     if name.contains("::") {
         return true;
@@ -40,14 +41,16 @@ pub(crate) fn is_demangled(name: &str) -> bool {
     !is_member && name.as_bytes().windows(2).any(follows_name)
 }
 
-/// Characters that change the order or visibility of displayed text (Unicode TR 9 and TR 36).
+/// True for a character that changes the order or visibility of displayed text (Unicode TR 9 and TR
+/// 36).
 pub(crate) fn is_deceptive(c: char) -> bool {
     matches!(c,
         '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
         | '\u{061c}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
 }
 
-/// `bytes` for a terminal or a log; all characters that could affect either are escaped.
+/// `bytes` as text for a terminal or a log. Control and deceptive characters, and bytes that are
+/// not UTF-8, are escaped.
 pub fn show(bytes: &[u8]) -> String {
     // Nearly every name is plain ASCII.
     if let Ok(text) = std::str::from_utf8(bytes)
@@ -71,12 +74,12 @@ pub fn show(bytes: &[u8]) -> String {
     out
 }
 
-/// A path for a terminal or a log.
+/// A path as text for a terminal or a log, see [`show`].
 pub fn show_path(path: &Path) -> String {
     show(path.as_os_str().as_bytes())
 }
 
-/// Bytes in JSON: a string if they are UTF-8, else `{"bytes": "<base64>"}`.
+/// Serialises bytes: as a string if they are UTF-8, else as `{"bytes": "<base64>"}`.
 pub struct Text<'a>(pub &'a [u8]);
 
 impl Serialize for Text<'_> {
@@ -92,7 +95,8 @@ impl Serialize for Text<'_> {
     }
 }
 
-/// A type that holds bytes of the audited system and is a [`Text`] in JSON.
+/// A type that holds bytes of the audited system, such as a path. In JSON, it has the form of
+/// [`Text`].
 pub(crate) trait Raw {
     /// The bytes.
     fn bytes(&self) -> &[u8];
@@ -208,7 +212,7 @@ impl<'de> Visitor<'de> for RawVisitor {
 }
 
 impl<'a> Text<'a> {
-    /// The bytes of a path.
+    /// The bytes of a path, for JSON.
     pub fn path(path: &'a Path) -> Self {
         Self(path.as_os_str().as_bytes())
     }
@@ -221,7 +225,7 @@ pub(crate) fn json(out: &mut dyn io::Write, value: &impl Serialize) -> serde_jso
     value.serialize(&mut serde_json::Serializer::with_formatter(out, Plain))
 }
 
-/// Compact JSON with escapes for control characters and characters that `is_deceptive` accepts.
+/// Formats compact JSON. Control characters and deceptive characters are escaped.
 struct Plain;
 
 impl Formatter for Plain {
@@ -248,9 +252,9 @@ impl Formatter for Plain {
     }
 }
 
-/// `word` for a POSIX shell, quoted if necessary. A word that [`show`] would change is in
-/// dollar-single-quotes, with its bytes in octal (POSIX.1-2024, 2.2.4; older shells than bash, zsh
-/// and ksh lack them).
+/// `word` for a POSIX shell, quoted if necessary. A word that [`show`] would change is put in
+/// dollar-single-quotes, with unprintable bytes as octal escapes (POSIX.1-2024, 2.2.4; bash, zsh
+/// and ksh support these quotes, older POSIX shells do not).
 pub fn shell(word: &[u8]) -> String {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"-_./+=:,@%".contains(b);
     let text = show(word);
@@ -263,12 +267,13 @@ pub fn shell(word: &[u8]) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// A path for a POSIX shell, see [`shell`].
+/// A path as a word for a POSIX shell, see [`shell`].
 pub fn shell_path(path: &Path) -> String {
     shell(path.as_os_str().as_bytes())
 }
 
-/// A word in dollar-single-quotes. An octal number of three digits ends before a digit that follows.
+/// A word in dollar-single-quotes. Every octal escape has three digits: a digit of the word that
+/// follows then cannot become part of the escape.
 fn dollar_quoted(word: &[u8]) -> String {
     let mut out = "$'".to_owned();
     for byte in word {
@@ -297,15 +302,17 @@ pub(crate) fn nearest<'a>(
     let near = |name: &'a str| {
         let known = plain(name);
         let score = strsim::damerau_levenshtein(&typed, &known);
-        // Of two names at the same distance, the one with swapped letters is likelier.
+        // Among names at the same distance, one that only swaps letters is the likelier intention.
         (score <= 1 + name.len() / 4).then(|| (score, letters(&typed) != letters(&known), name))
     };
-    // The time grows with the product of the lengths, and a long text is not a mistyped name.
+    // A comparison takes time proportional to the product of the lengths, and a long text is not a
+    // mistyped name.
     let sane = typed.len() <= 64;
     known.into_iter().filter(|_| sane).filter_map(near).min().map(|(.., name)| name)
 }
 
-/// The second half of a message about an unknown word: the nearest of `known`, else `otherwise`.
+/// The second half of a message about an unknown word: a question about the nearest of `known`. If
+/// none is similar enough, `otherwise`.
 pub(crate) fn did_you_mean<'a>(
     typed: &str,
     known: impl IntoIterator<Item = &'a str>,

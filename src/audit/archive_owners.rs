@@ -1,7 +1,8 @@
 //! Finds the packages of an archive: the Debian package that installs it, the pkg-config package
-//! that links it, and the CMake package that imports it. The last two come from package files that
-//! are near the archive and name it. `fix::owners` uses this module for the archives of findings
-//! and fixes, and the view `archive` for the archives that it shows.
+//! that links it, and the CMake package that imports it. The pkg-config and CMake packages come
+//! from package files that name the archive, in the usual directories beside it. `fix::owners` uses
+//! this module for the archives of findings and fixes, and the view `archive` for the archives that
+//! it shows.
 
 use super::cmake_package_name;
 use super::owners::{Owned, Owners, contents};
@@ -24,7 +25,8 @@ const MOST_OF_FILE: u64 = 8 << 20;
 /// Maximum number of package files of one kind for one directory of archives. A desktop has 900
 /// files of pkg-config and 2,000 of CMake.
 const MOST_FILES: usize = 8000;
-/// Maximum number of archives for one name: several releases of LLVM use the same names.
+/// Maximum number of installed archives for one name. Several releases of LLVM, for example, have
+/// archives of the same name.
 const MOST: usize = 3;
 
 /// The packages of an archive.
@@ -32,24 +34,24 @@ const MOST: usize = 3;
 pub struct ArchiveOwner {
     /// The path of the archive.
     pub path: Arc<Path>,
-    /// True if it exists; a package may list a file that is gone.
+    /// True if the archive exists. False for an archive that a package lists, but that was removed.
     pub exists: bool,
-    /// The Debian packages that install it, separated by commas.
+    /// The Debian packages that install the archive, separated by commas.
     pub package: Option<String>,
-    /// The pkg-config package that links it.
+    /// The pkg-config package that links the archive.
     pub pkg_config: Option<String>,
-    /// The CMake package that imports it, and its target for the archive.
+    /// The CMake package that imports the archive, and its target for the archive.
     pub cmake: Option<CMakeTarget>,
 }
 
 impl ArchiveOwner {
-    /// True if a package is known.
+    /// True if at least one of the packages is known.
     fn is_known(&self) -> bool {
         self.package.is_some() || self.pkg_config.is_some() || self.cmake.is_some()
     }
 }
 
-/// Archives with their packages, by path and by name.
+/// Archives with the packages that own them, by path and by name.
 #[derive(Debug, Default)]
 pub struct ArchiveOwners {
     by_path: FastMap<PathBuf, ArchiveOwner>,
@@ -113,7 +115,7 @@ impl ArchiveOwners {
     }
 
     /// The packages of the archive at `path`, one of the paths given to [`Self::find`]; `None` if
-    /// none is known.
+    /// no package is known.
     pub fn of(&self, path: &Path) -> Option<&ArchiveOwner> {
         self.by_path.get(path).filter(|owner| owner.is_known())
     }
@@ -125,8 +127,8 @@ impl ArchiveOwners {
     }
 }
 
-/// The path that package files name: for the link of a shared library, the link itself, which its
-/// own package installs.
+/// The path under which a Debian package would list the file: `path` with links resolved. A link
+/// `lib*.so` is kept, because the development package installs this link itself.
 fn owned_path(tree: &dyn Tree, path: &Path) -> PathBuf {
     let is_link = path.as_os_str().as_bytes().ends_with(b".so");
     let of_link = || Some(tree.real_path(path.parent()?).ok()?.join(path.file_name()?));
@@ -139,14 +141,15 @@ fn archive_name(name: &[u8]) -> Vec<u8> {
     if name.ends_with(b".a") { name.to_vec() } else { [b"lib", name, b".a"].concat() }
 }
 
-/// Names of packages by archive, from the package files for one directory of archives.
+/// The packages of archives in one directory, according to the package files that belong to this
+/// directory.
 struct Beside<'a> {
     pkg_config: FastMap<&'a Path, (Rank, String)>,
     cmake: FastMap<&'a Path, CMakeTarget>,
 }
 
-/// Rank of a package file for an archive: the index of the archive in `Libs`, then the number of
-/// libraries in `Libs`. The lowest rank wins.
+/// Rank of a pkg-config package among those that link one archive. It is the index of the archive
+/// in `Libs`, then the number of libraries in `Libs`; the lowest rank wins.
 type Rank = (usize, usize);
 
 impl<'a> Beside<'a> {
@@ -175,8 +178,8 @@ impl<'a> Beside<'a> {
         out
     }
 
-    /// Adds the archives in `own` that a package file links, by path or with `-l`. An archive of
-    /// `-l` is added only if no earlier `-L` directory has a file with its name.
+    /// Adds the archives of the directory `own` that a package file links by path or with `-l`. An
+    /// archive named with `-l` is added only if no earlier `-L` directory has a file of this name.
     fn add_pkg_config(
         &mut self,
         (tree, own): (&dyn Tree, &Path),
@@ -227,10 +230,11 @@ impl<'a> Beside<'a> {
     }
 }
 
-/// Names of library directories.
+/// Names of library directories in a prefix.
 const LIBRARIES: [&str; 4] = ["lib", "lib64", "lib32", "libx32"];
 
-/// The prefix of a directory of libraries: `PREFIX/lib*` or `PREFIX/lib*/ARCHITECTURE`.
+/// The prefix to which a directory of libraries belongs: `PREFIX/lib*` or
+/// `PREFIX/lib*/ARCHITECTURE`. `None` for other directories.
 fn prefix(dir: &Path) -> Option<&Path> {
     let is_lib = |dir: &Path| LIBRARIES.iter().any(|name| dir.ends_with(name));
     if is_lib(dir) {
@@ -240,7 +244,7 @@ fn prefix(dir: &Path) -> Option<&Path> {
     if is_lib(above) { above.parent() } else { None }
 }
 
-/// Files in `dirs` whose names end with `end`, sorted.
+/// The files in `dirs` with names that end with `end`, sorted by path.
 fn files(tree: &dyn Tree, dirs: &[PathBuf], end: &str) -> Vec<PathBuf> {
     let mut out = BTreeSet::new();
     for dir in dirs {
@@ -279,7 +283,8 @@ fn files_of_cmake(tree: &dyn Tree, dir: &Path, prefix: Option<&Path>) -> Vec<Pat
     files(tree, &dirs, ".cmake")
 }
 
-/// The targets that a file of CMake imports, for archives of `by_name`.
+/// The archives of `by_name` that a CMake file imports, each with the name of its target. Empty if
+/// the file cannot be read.
 fn imported<'a>(
     tree: &dyn Tree,
     file: &Path,
@@ -294,7 +299,7 @@ fn imported<'a>(
         let Some((target, location)) = location(&text, &command) else { continue };
         let Some(path) = by_name.get(last_part(location)).copied() else { continue };
         let is_it = if let Some(rest) = location.strip_prefix(b"${") {
-            // The variable is assumed to hold the prefix of the package.
+            // The variable at the start is assumed to hold the prefix of the package.
             let end = rest.iter().position(|byte| *byte == b'}').map_or(rest.len(), |at| at + 1);
             rest[end..].starts_with(b"/") && path.as_os_str().as_bytes().ends_with(&rest[end..])
         } else {
@@ -328,8 +333,9 @@ fn location<'t>(text: &'t [u8], command: &CommandInvocation) -> Option<(&'t [u8]
     None
 }
 
-/// The package whose configuration file lies beside `file`. If there are several, the package whose
-/// name is the longest prefix of the name of `file`; `None` if no name is a prefix.
+/// The name of the CMake package to which `file` belongs, by the configuration files in its
+/// directory. If there are several, `file` belongs to the package with the longest name that is a
+/// prefix of the file's name. `None` if there is no such package.
 fn package_of(tree: &dyn Tree, file: &Path) -> Option<String> {
     let dir = file.parent()?;
     let files = files(tree, &[dir.to_path_buf()], ".cmake");

@@ -1,6 +1,6 @@
-//! Selects the archives and objects whose members are read, and builds the archive set. A plain
-//! audit of a large system reads few archives: reading all would cost more than the rest of the
-//! audit.
+//! Selects the archives whose members are read, and the relocatable objects whose symbols are read,
+//! and builds the archive set. A plain audit of a large system reads few archives: reading all
+//! would cost more than the rest of the audit.
 
 use super::binding::BoundClosures;
 use super::unlinkable;
@@ -21,12 +21,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// If the audited archives have at most this total size, in bytes, their members are always read.
-/// The same limit holds for the audited relocatable objects. Reading this much takes a few
-/// milliseconds.
+/// Limit, in bytes, for the total size of the audited archives. Up to this size, their members are
+/// always read, which takes a few milliseconds. The same limit holds for the audited relocatable
+/// objects.
 const MOST_UNASKED: u64 = 64 << 20;
 
-/// The undefined symbols of the run, files that define these symbols, and the prefixes.
+/// The undefined symbols of the run, the files that define these symbols, and the prefixes.
 #[derive(Clone, Copy)]
 pub(super) struct Unbound<'a> {
     pub(super) diagnosis: &'a Diagnosis,
@@ -34,11 +34,11 @@ pub(super) struct Unbound<'a> {
     pub(super) prefixes: &'a Prefixes,
 }
 
-/// If a run audits at most this many objects, it reads the audited archives beside objects with
-/// undefined symbols. A package has fewer objects, a system more.
+/// Limit for the number of audited objects: a package has fewer, a whole system more. Up to this
+/// number, the audited archives beside objects with undefined symbols are read.
 const MOST_OBJECTS: usize = 1000;
 
-/// Reads the members of the archives that this run needs.
+/// Reads the members of the archives that this run needs, and the symbols of relocatable objects.
 pub(super) fn read(
     plan: &Plan,
     corpus: &mut Corpus,
@@ -50,8 +50,8 @@ pub(super) fn read(
     shelve(&[], corpus, collector, wanted)
 }
 
-/// The audited relocatable objects; empty if their total size exceeds the limit. Their symbol
-/// tables are read to check that they are consistent.
+/// The audited relocatable objects, which are read to find defects in their symbol tables. Empty if
+/// their total size exceeds `MOST_UNASKED`.
 fn objects(corpus: &Corpus) -> Vec<FileId> {
     let is_object = |facts: &FileFacts| {
         let object = facts.object().filter(|_| facts.audited && facts.foreign().is_none());
@@ -63,9 +63,9 @@ fn objects(corpus: &Corpus) -> Vec<FileId> {
 }
 
 /// For a run that is about archives: reads the members of all archives, and the symbols of start
-/// files and of the objects given by name. The collector keeps the names that later steps look up
-/// in them: `unbound` and, to verify fixes, all references of objects with an undefined reference
-/// and of the libraries that these need.
+/// files and of the objects given by name. The collector keeps only the names that later steps look
+/// up in these files: requested names, and `unbound`. To verify fixes, it also keeps all references
+/// of objects with an undefined reference, and of the libraries that such objects need.
 pub(super) fn read_all(
     plan: &Plan,
     corpus: &mut Corpus,
@@ -88,7 +88,8 @@ pub(super) fn read_all(
         wanted.then_some(file)
     };
     let wanted = corpus.files.entries().filter_map(is_wanted).collect();
-    // In a link, an archive may define any reference of a shared object, bound or not.
+    // If the plan describes a link, an archive may define any reference of a shared object, bound
+    // or not.
     let inputs = corpus.files.iter().filter(|facts| plan.link.is_some() && facts.audited);
     let inputs = inputs.filter_map(FileFacts::object);
     let referred = linked_again(corpus, bound).chain(inputs).flat_map(|object| {
@@ -103,7 +104,7 @@ pub(super) fn read_all(
 }
 
 /// Objects with an undefined reference under some entry point, and the libraries that they need
-/// directly: a linker also takes members for the references of these.
+/// directly: a linker also extracts members for the references of these libraries.
 fn linked_again<'c>(
     corpus: &'c Corpus,
     bound: BoundClosures<'_>,
@@ -124,7 +125,7 @@ fn linked_again<'c>(
     files.into_iter().filter_map(|file| corpus.files[file].object())
 }
 
-/// The definitions of `names` in members of archives.
+/// The definitions of `names` in the members of each archive of the set.
 pub(super) fn definitions(
     library: &ArchiveSet,
     names: &RequestedNames,
@@ -147,8 +148,8 @@ pub(super) fn definitions(
     out
 }
 
-/// Reads the members of `wanted`. The set has an entry for each archive among them, and for each
-/// object that `lazy` names.
+/// Reads the members of the files in `wanted`. The set has an entry for each archive among them,
+/// and for each object whose path is in `lazy`.
 fn shelve(
     lazy: &[PathBuf],
     corpus: &mut Corpus,
@@ -188,7 +189,7 @@ fn wanted(plan: &Plan, corpus: &Corpus, found: Unbound<'_>) -> Vec<FileId> {
         })
     });
     // In a package, an object was probably linked from an archive beside it. In a whole system,
-    // this does not hold.
+    // such archives are often unrelated.
     let objects = corpus.files.iter().filter(|f| f.audited && f.object().is_some()).count();
     let broken: FastSet<&Path> = diagnosis
         .undefined
@@ -215,12 +216,13 @@ fn is_start_file(plan: &Plan, facts: &FileFacts) -> bool {
     !plan.self_dirs.is_empty() && facts.provider && unlinkable::is_start_file(&facts.path)
 }
 
-/// True if the file was named on the command line.
+/// True if the command line names the file.
 fn given(plan: &Plan, facts: &FileFacts) -> bool {
     plan.paths.iter().any(|path| **path == *facts.typed)
 }
 
-/// True if a policy's entry matches the file, by its path below its prefix or its full path.
+/// True if a policy's entry matches the path of an archive: its full path, or the part below the
+/// prefix.
 pub(crate) fn is_about(entry: &ArchivePolicy, path: &Path, prefixes: &Prefixes) -> bool {
     let below = || entry.matches.matches(prefixes.locate(path).path.as_os_str().as_bytes());
     entry.matches.matches(path.as_os_str().as_bytes()) || below()

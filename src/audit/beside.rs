@@ -1,5 +1,5 @@
-//! Reads and resolves files beyond the audited ones, to answer questions about the audited ones.
-//! Reports have no findings about the additional files.
+//! Reads and resolves files that are not audited, but that can explain defects of audited files.
+//! Reports have no findings about these files.
 
 use super::{EntryPoints, resolve};
 use crate::facts::collect::Collector;
@@ -10,7 +10,8 @@ use crate::resolve::hosts::HostPrograms;
 use crate::resolve::resolver::Resolver;
 use crate::resolve::start::Start;
 
-/// Reads the files at `paths`. A path that does not lead to a file is skipped.
+/// Reads the files at `paths`, and returns each with its path. A path that does not lead to a
+/// regular file is skipped.
 pub(super) fn read(
     corpus: &mut Corpus,
     collector: &mut Collector<'_>,
@@ -29,7 +30,7 @@ pub(super) fn read(
     paths.into_iter().filter_map(start).collect()
 }
 
-/// Resolves files as entry points.
+/// Resolves the files in `given` as entry points, with a new resolver.
 pub(super) fn resolved(
     plan: &Plan,
     corpus: &mut Corpus,

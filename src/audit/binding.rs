@@ -1,6 +1,6 @@
-//! The loops that bind symbols: of each object in its own closure, under all entry points, and for
-//! a few names that a view asks about. A step that lacks facts returns needs, and the collector
-//! reads these facts.
+//! The loops that bind symbols: one binds each object in its own closure, one binds all entry
+//! points, and one binds a few names for a view. If a step lacks facts, it returns requests, the
+//! collector reads the facts, and the step runs again.
 
 use super::Audit;
 use super::rounds::Rounds;
@@ -22,14 +22,14 @@ use crate::resolve::versions::NeededFiles;
 use crate::tree::Tree;
 use rayon::prelude::*;
 
-/// The closures of all entry points, and their resolver.
+/// The closures of all entry points, and the resolver that made them.
 #[derive(Clone, Copy)]
 pub(super) struct ResolvedClosures<'a> {
     pub(super) resolver: &'a Resolver,
     pub(super) closures: &'a Closures,
 }
 
-/// The closures of all entry points, with their bindings.
+/// The closures and bindings of all entry points, and the resolver.
 #[derive(Clone, Copy)]
 pub(super) struct BoundClosures<'a> {
     pub(super) resolver: &'a Resolver,
@@ -40,7 +40,7 @@ pub(super) struct BoundClosures<'a> {
 /// The results of [`bind`].
 pub(super) struct Bindings {
     pub(super) entry_points: Vec<RootBinding>,
-    /// By file: the references that it leaves undefined in its own closure.
+    /// For each file, the references that it leaves undefined in its own closure.
     pub(super) own: OwnBindings,
 }
 
@@ -70,7 +70,7 @@ pub(super) fn bind(
             started: !plan.as_ldd,
             unique: None,
         };
-        // Bindings of a plugin depend on the bindings of its host program.
+        // If all bindings are requested, those of a plugin depend on those of its host program.
         let waits = |host: &RootId| plan.facts && done[host.index()].is_none();
         let open =
             |root: &RootId| done[root.index()].is_none() && !hosts.get(root).is_some_and(waits);
@@ -111,14 +111,14 @@ pub(super) fn bind(
     }
 }
 
-/// Minimum number of entry points for one worker, which reuses results of one entry point for the
-/// next.
+/// Minimum number of entry points that one worker binds in sequence. A worker reuses results of one
+/// entry point for the next.
 fn share(roots: usize) -> usize {
     roots / (8 * rayon::current_num_threads()) + 1
 }
 
-/// Link maps that several entry points share, and in which only the entry point itself can have
-/// unresolved references.
+/// The ids of link maps that several entry points share, and in which only the entry point itself
+/// can have undefined references.
 fn quiet_links(
     plan: &Plan,
     view: View<'_>,
@@ -177,13 +177,15 @@ fn hosts(closures: &Closures) -> FastMap<RootId, RootId> {
         .collect()
 }
 
-/// The bindings of a few names, by entry point, and the archive members that define them.
+/// The bindings of a few requested names under each entry point, and the archive members that
+/// define these names.
 pub struct NamedBindings {
-    /// Symbols with these names, by file.
+    /// For each file, its symbols with one of the requested names.
     pub symbols: symbol_query::RequestedSymbols,
-    /// Bindings, in the order of the entry points.
+    /// For each entry point, in the order of `Closures::roots`, the bindings of the requested
+    /// names.
     pub bindings: Vec<Vec<Binding>>,
-    /// Definitions of the names in archives, by archive.
+    /// For each archive, the definitions of the requested names in its members.
     pub archives: Vec<(FileId, Vec<DefiningMember>)>,
 }
 
@@ -229,7 +231,8 @@ pub fn bind_names(
     NamedBindings { symbols, bindings, archives }
 }
 
-/// The closure of each file that was resolved as an entry point without a host program.
+/// The closure of each file that was resolved without a host program, as an entry point or only to
+/// be bound.
 fn lone_closures(closures: &Closures) -> FastMap<FileId, &Closure> {
     let mut lone: FastMap<FileId, &Closure> = FastMap::default();
     for closure in closures.roots.iter().filter(|closure| closure.root.host.is_none()) {

@@ -1,6 +1,7 @@
-//! Finds files in a prefix, audited or not, that have the name of a missing library. It lists
-//! directories and opens no file. `missing-library` uses these files to tell a library outside of
-//! the search path from an absent one. `diagnosis` looks up symbols in the files.
+//! Finds files, audited or not, that have the name of a missing library and are in the prefix of
+//! the object that needs it. This module lists directories and opens no file. `missing-library`
+//! uses these files to tell a library outside of the search path from an absent one. `diagnosis`
+//! looks up symbols in the files.
 
 use crate::diagnosis::MissingNeed;
 use crate::facts::{Corpus, FileFacts};
@@ -14,19 +15,19 @@ use crate::tree::{DirEntryKind, EntryType, Tree};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Kernel file systems are skipped: they hold many names and no libraries.
+/// Directories of kernel file systems, which are skipped: they hold many names and no libraries.
 const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
 /// Maximum number of entries below one prefix: more than a whole `/usr` has. The listing of a
 /// larger prefix, such as a whole disk, yields no candidates.
 const MOST_ENTRIES: usize = 300_000;
 
-/// The listings of the run's walks.
+/// The directories that the walks of the run have listed.
 #[derive(Clone, Copy)]
 pub(super) struct WalkListings<'a> {
     /// The paths that were given to the walks.
     pub(super) given: &'a [GivenPath],
-    /// Names in the listed directories.
+    /// Hashes of the names in the listed directories.
     pub(super) met: &'a ListedNames,
 }
 
@@ -39,7 +40,7 @@ impl WalkListings<'_> {
     }
 }
 
-/// Maximum number of files with one name that are read.
+/// Maximum number of paths that a listing keeps for one file name.
 const MOST_OF_NAME: usize = 8;
 
 /// File names below one prefix, with the paths of the files, sorted.
@@ -60,19 +61,19 @@ impl PrefixListing {
     }
 }
 
-/// Names of missing libraries that exist as file names below a prefix.
+/// The files that have the name of a missing library, and the listings in which they were found.
 #[derive(Debug, Default)]
 pub struct Candidates {
-    /// The paths of files with such a name, by prefix and name.
+    /// The paths of the files with the name of a missing library, by prefix and name.
     found: FastMap<(PathBuf, OsString), Vec<PathBuf>>,
-    /// The listings of prefixes, by prefix.
+    /// The listings that were made, by prefix.
     listings: FastMap<PathBuf, PrefixListing>,
 }
 
 impl Candidates {
-    /// Searches the prefix of every object with a missing library. If the walks covered a prefix,
-    /// it is listed only for names that they may have seen there. It is listed a second time only
-    /// for new names without `.so`, because a listing keeps all names with `.so`.
+    /// Searches the prefix of every object with a missing library. A prefix that the walks covered
+    /// is listed only for names that the walks may have seen there. A prefix is listed a second
+    /// time only for new names without `.so`, because a listing keeps all names with `.so`.
     pub(super) fn search(
         &mut self,
         tree: &dyn Tree,
@@ -99,9 +100,10 @@ impl Candidates {
         }
     }
 
-    /// Takes the paths of files that were read before. A listing would find these paths too, at a
-    /// cost that grows with the prefix. If such a file is for another machine, the prefix may have
-    /// another file of the name: the name stays in `names`.
+    /// Adds the files in the corpus that have one of `names` and are below the prefix, and removes
+    /// their names from `names`. A listing would find these files too, at a cost that grows with
+    /// the prefix. If such a file is for another machine, its name stays in `names`: the prefix may
+    /// have another file of this name.
     fn take_known(
         &mut self,
         (tree, corpus): (&dyn Tree, &Corpus),
@@ -136,7 +138,7 @@ impl Candidates {
         }
     }
 
-    /// The files that were found, sorted.
+    /// The paths of all files that were found, sorted.
     pub(super) fn paths(&self) -> Vec<&Path> {
         let mut out: Vec<&Path> = self.found.values().flatten().map(PathBuf::as_path).collect();
         out.arrange();
@@ -169,8 +171,8 @@ impl Candidates {
     }
 }
 
-/// The files below a directory that have one of `names`, by name, sorted; at most eight for a name.
-/// A directory with more than 300,000 entries yields none.
+/// The files below a directory that have one of `names`, by name, sorted. At most eight are kept
+/// for a name, and none if there are more than 300,000 entries below the directory.
 pub fn named_below(
     tree: &dyn Tree,
     directory: &Path,
@@ -223,7 +225,7 @@ fn list(tree: &dyn Tree, prefix: &Path, names: &FastSet<OsString>) -> Listing {
     out
 }
 
-/// The entries of one directory.
+/// The relevant entries of one directory.
 #[derive(Default)]
 struct Listed {
     entries: usize,
@@ -259,7 +261,7 @@ fn list_one(tree: &dyn Tree, dir: &Path, names: &FastSet<OsString>) -> Listed {
     out
 }
 
-/// True for a file name that every listing keeps.
+/// True for a file name that contains `.so`. Every listing keeps these names.
 fn is_library_name(name: &OsStr) -> bool {
     memchr::memmem::find(name.as_encoded_bytes(), b".so").is_some()
 }
@@ -273,7 +275,8 @@ fn is_listed(tree: &dyn Tree, dir: &Path, prefix: &Path) -> bool {
         && tree.real_path(dir).is_ok_and(|real| real == dir || leads_out(tree, &real, prefix))
 }
 
-/// True if the directory `real` is outside of the prefix and of stores.
+/// True if the directory `real` is outside of the prefix, stores and kernel file systems, and does
+/// not contain the prefix.
 fn leads_out(tree: &dyn Tree, real: &Path, prefix: &Path) -> bool {
     let own = tree.real_path(prefix).unwrap_or_else(|_| prefix.to_path_buf());
     !real.starts_with(&own)
@@ -283,7 +286,7 @@ fn leads_out(tree: &dyn Tree, real: &Path, prefix: &Path) -> bool {
         && !tree.is_of_kernel(real)
 }
 
-/// True if the machine of a file is that of an object which misses a library of this name.
+/// True if the file is for the machine of an object that needs a missing library of this name.
 fn serves(corpus: &Corpus, facts: &FileFacts, name: &OsStr, missing: &[MissingNeed]) -> bool {
     let target = |facts: &FileFacts| facts.object().map(|object| object.header.target());
     let of_name = missing.iter().filter(|one| file_name(&one.name) == Some(name));
@@ -291,7 +294,7 @@ fn serves(corpus: &Corpus, facts: &FileFacts, name: &OsStr, missing: &[MissingNe
     target(facts).is_some_and(|own| targets.any(|other| own.links_with(other)))
 }
 
-/// The file name of a needed library; `None` if it is empty.
+/// The part of a needed name after the last slash; `None` if it is empty.
 fn file_name(library: &[u8]) -> Option<&OsStr> {
     use std::os::unix::ffi::OsStrExt as _;
     Some(last_part(library)).filter(|name| !name.is_empty()).map(OsStr::from_bytes)

@@ -7,7 +7,8 @@ use crate::tree::walk::{GivenPath, UnreadablePath, WalkTotals};
 use crate::tree::{EntryType, Tree};
 use std::collections::BTreeSet;
 
-/// The stated prefix, the prefixes of the given paths, and those of the packages of all files.
+/// The stated prefix, the prefixes of the given paths, and the prefixes of all packages with a file
+/// in the corpus.
 pub(super) fn prefixes(
     plan: &Plan,
     given: &[GivenPath],
@@ -30,7 +31,7 @@ pub(super) fn prefixes(
     for package in packages.collect::<BTreeSet<_>>() {
         prefixes.add_dir(package.prefix.clone());
     }
-    // The directory of a given file is its prefix, also if the file cannot be read.
+    // The directory of a given file is its prefix, even if the file cannot be read.
     if given.iter().any(|given| given.kind.is_err()) {
         for problem in problems {
             prefixes.add_dir_of(&problem.path);
@@ -39,8 +40,8 @@ pub(super) fn prefixes(
     prefixes
 }
 
-/// Corrects the counts of the walk. Audited files with defects count as read in part. Files of
-/// another system count by kind instead of as ELF files.
+/// Corrects the counts of the walk. Audited files with defects are counted as read in part. Files
+/// of another system are counted by kind, not as ELF files.
 pub(super) fn count_kinds(corpus: &Corpus, totals: &mut WalkTotals) {
     for facts in corpus.files.iter().filter(|facts| facts.audited) {
         if let Some(foreign) = facts.foreign() {

@@ -1,5 +1,5 @@
-//! One line of coverage for every audited archive, for reports. It counts members, members whose
-//! references are unknown (opaque), and referenced names that no audited file defines.
+//! Computes one line of a report for each audited archive. A line counts the members, the members
+//! whose references are unknown (opaque), and the referenced names that no audited file defines.
 
 use super::Audit;
 use crate::cover::{LinkOutput, LinkerDefined};
@@ -11,13 +11,13 @@ use crate::id::{FastMap, FileId, NameId};
 use crate::order::Arrange as _;
 use std::collections::BTreeSet;
 
-/// The coverage of one archive.
+/// The line of a report about one archive.
 #[derive(Debug)]
 pub struct CoverageLine {
-    /// The archive.
+    /// The archive that the line is about.
     pub file: FileId,
-    /// Counts of members, opaque members, and names without a definition; `None` if the members
-    /// were not read.
+    /// The numbers of members, of opaque members, and of referenced names that no audited file
+    /// defines. `None` if the members were not read.
     pub counts: Option<(usize, usize, usize)>,
 }
 
@@ -35,7 +35,7 @@ impl Audit {
         self.archives().filter(|file| self.library.archive(*file).is_none()).count()
     }
 
-    /// The coverage of all audited archives, sorted by path.
+    /// The lines about all audited archives, sorted by path.
     pub fn archive_lines(&self) -> Vec<CoverageLine> {
         let library = &self.library;
         let mut archives: Vec<FileId> = self.archives().collect();

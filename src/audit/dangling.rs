@@ -1,19 +1,19 @@
-//! Links with the name of a library that lead to no file. The walk finds them; their targets are
-//! read here.
+//! Dangling symbolic links with the name of a library. The walk finds the links, and this module
+//! reads their targets.
 
 use crate::tree::walk::{UnreadablePath, describe};
 use crate::tree::{Errno, MOST_LINKS, Tree, without_dots};
 use std::path::{Path, PathBuf};
 
-/// A link that leads to no file.
+/// A dangling symbolic link that is named like a library, such as `libfoo.so`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DanglingLink {
     /// The absolute path of the link.
     pub path: PathBuf,
-    /// The text of the link.
+    /// The text of the link, as written.
     pub target: PathBuf,
-    /// The texts of the links to which it leads in turn. The last one, or `target` if there is
-    /// none, has no file.
+    /// The texts of the further links in the chain, in order. The last text, or `target` if there
+    /// is none, names the missing file.
     pub further: Vec<PathBuf>,
     /// True if a link of the chain points into `/etc/alternatives`.
     pub is_alternative: bool,
@@ -38,12 +38,13 @@ impl DanglingLink {
     }
 }
 
-/// The path that the text `target` of the link at `path` means.
+/// The path to which a link at `path` with the text `target` points, without `.` and `..`.
 fn beside(path: &Path, target: &Path) -> PathBuf {
     without_dots(&path.parent().unwrap_or(path).join(target))
 }
 
-/// The dangling links `links`, whose absolute paths are `places`.
+/// Reads the dangling links at `links`. `places` has the absolute path of each. Links that cannot
+/// be read are added to `problems`.
 pub(super) fn read(
     tree: &dyn Tree,
     places: Vec<PathBuf>,

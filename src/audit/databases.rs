@@ -1,6 +1,6 @@
-//! Finds the databases of MIOpen and rocFFT, and reads the headers of those that are SQLite files.
-//! It lists the directories beside the libraries, and the default directories in the audited
-//! prefixes.
+//! Finds the databases of MIOpen and rocFFT, and reads the headers of the SQLite files among them.
+//! This module lists the directories beside the libraries, and the default directories in the
+//! audited prefixes.
 
 use crate::facts::{Corpus, FileFacts};
 use crate::format::elf::Object;
@@ -19,9 +19,9 @@ use std::path::{Path, PathBuf};
 
 /// Maximum number of databases of a run. ROCm 6 has about 100.
 const MOST: usize = 10_000;
-/// MIOpen's directory in a prefix (`MIOPEN_SYSTEM_DB_PATH`).
+/// The directory of MIOpen's databases in a prefix (`MIOPEN_SYSTEM_DB_PATH`).
 const MIOPEN: &str = "share/miopen/db";
-/// Directories for libraries in a prefix of ROCm.
+/// Directories of libraries in a prefix of ROCm.
 const LIBRARIES: [&str; 2] = ["lib", "lib64"];
 /// Directories of rocFFT's kernel cache, relative to the directory of the library.
 const ROCFFT: [&str; 2] = ["", "rocfft"];
@@ -33,7 +33,8 @@ enum Owner {
     RocFft,
 }
 
-/// Finds and reads the databases. The result is empty if the plan does not ask for device code.
+/// Finds and reads the databases. Empty if the plan does not request device code. Databases that
+/// cannot be read are added to `problems`.
 pub(super) fn find(
     plan: &Plan,
     tree: &dyn Tree,
@@ -53,7 +54,8 @@ pub(super) fn find(
         let mut names: BTreeSet<OsString> = BTreeSet::new();
         let listed = tree.list(&dir, &mut |name, node| {
             let is_file = !matches!(node, DirEntryKind::Kind(EntryType::Directory));
-            // rocFFT's directory may be that of all libraries, so other files are skipped.
+            // rocFFT's databases may be in the directory of all libraries, so other files are
+            // skipped.
             if is_file && meaning(name.as_bytes()).is_some() {
                 keep_least(&mut names, name.to_owned(), MOST);
             }
@@ -74,7 +76,7 @@ pub(super) fn find(
     out
 }
 
-/// The existing directories that may hold databases, by real path and owner.
+/// The existing directories that may hold databases, by real path and owning library.
 fn directories(
     tree: &dyn Tree,
     corpus: &Corpus,
@@ -113,7 +115,8 @@ fn has_soname(facts: &FileFacts, start: &[u8]) -> bool {
     facts.object().and_then(Object::soname).is_some_and(|soname| soname.starts_with(start))
 }
 
-/// Reads one database. `None` if it is not a regular file; `Err` is the reason, for the report.
+/// Reads the header of one database, unless it is a text file. `None` if it is not a regular file.
+/// The error is a reason for the report.
 fn read(tree: &dyn Tree, path: &Path, name: DatabaseName) -> Result<Option<Database>, String> {
     let Opened::File(handle) = tree.open(path).map_err(describe)? else { return Ok(None) };
     let is_text = path.extension() == Some(OsStr::new("txt"));

@@ -1,5 +1,5 @@
 //! Reads the candidates for missing libraries: files that could be the library, and the libraries
-//! that these files load. `diagnosis` looks up symbols in them.
+//! that these files load. `diagnosis` looks up symbols in all these files.
 
 use super::beside;
 use super::candidates::{Candidates, WalkListings};
@@ -16,7 +16,8 @@ use crate::resolve::start::Start;
 use crate::tree::Tree;
 use std::os::unix::ffi::OsStrExt as _;
 
-/// The search for candidates for missing libraries, and for the libraries that candidates need.
+/// The input of the search for candidates for missing libraries. `missing` grows: the libraries
+/// that candidates lack are searched for too.
 pub(super) struct DefinerSearch<'a> {
     pub(super) plan: &'a Plan,
     pub(super) tree: &'a dyn Tree,
@@ -25,7 +26,7 @@ pub(super) struct DefinerSearch<'a> {
     pub(super) missing: Vec<MissingNeed>,
 }
 
-/// Reads the candidates.
+/// Reads the files of the candidates, and returns those that are regular files.
 pub(super) fn read(facts: &SharedFacts<'_, '_>, candidates: &Candidates) -> Vec<Start> {
     let paths = candidates.paths().into_iter();
     let paths: Vec<Vec<u8>> = paths.map(|path| path.as_os_str().as_bytes().to_vec()).collect();
@@ -52,7 +53,7 @@ impl DefinerSearch<'_> {
             listed.extend(read(facts, candidates).into_iter().map(|start| start.file));
             let (found, mut new) = facts.until(&Rounds::of("candidates"), |corpus| {
                 let found = LibraryCandidates::find(corpus, &self.missing, &listed)?;
-                // Audited files are resolved already.
+                // Audited files are resolved already, so only the others are new.
                 let new = found.files().filter(|file| !corpus.files[*file].audited);
                 let new: Vec<FileId> = new.collect();
                 Ok((found, new))
@@ -68,7 +69,7 @@ impl DefinerSearch<'_> {
         }
     }
 
-    /// Resolves files as entry points, and adds their missing libraries to the search.
+    /// Resolves these files as entry points, and adds their missing libraries to the search.
     fn resolve(&mut self, corpus: &mut Corpus, collector: &mut Collector<'_>, files: &[FileId]) {
         let start = |file: &FileId| Start {
             file: *file,

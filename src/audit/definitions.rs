@@ -1,6 +1,7 @@
-//! Looks up definitions in archives by a predicate on their names. Most names that members define
-//! are not stored (`symbol_names`), so the indexes of the archives are read again. Rules and the
-//! view `archive` use this to find definitions with names like an undefined name.
+//! Looks up definitions in archives by a predicate on the name of the symbol. Most names that
+//! members define are not stored (`symbol_names`), so the indexes of the archives are read again.
+//! Rules and the view `archive` use this module to find definitions whose names resemble an
+//! undefined name.
 
 use super::Audit;
 use crate::format::archive::{self, DefiningMember};
@@ -10,7 +11,7 @@ use crate::tree::{Opened, Tree};
 use std::cell::RefCell;
 
 thread_local! {
-    /// A buffer for archive indexes, reused by its worker.
+    /// The bytes of an archive index. Each thread reuses its buffer for all archives.
     static INDEX: RefCell<Vec<u8>> = RefCell::default();
 }
 

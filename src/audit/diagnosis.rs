@@ -1,6 +1,6 @@
-//! The stage between binding and the rules. Each undefined symbol is explained by a missing
-//! library, or assumed to be defined by a host program or a library of the system, or reported as a
-//! finding. `crate::diagnosis` decides this; this module reads the facts for the decision.
+//! The stage between binding and the rules. It decides what becomes of each undefined symbol: a
+//! missing library explains it, a host program or system library is assumed to define it, or a
+//! finding reports it. `crate::diagnosis` makes the decision; this module reads the facts for it.
 
 use super::archives;
 use super::binding::BoundClosures;
@@ -22,7 +22,7 @@ use crate::plan::Plan;
 use crate::tree::Tree;
 use crate::wants::Wants;
 
-/// The input of the stage.
+/// The input of the diagnosis stage.
 #[derive(Clone, Copy)]
 pub(super) struct Diagnosing<'a> {
     pub(super) plan: &'a Plan,
@@ -32,14 +32,14 @@ pub(super) struct Diagnosing<'a> {
     pub(super) walked: WalkListings<'a>,
 }
 
-/// The result of the stage.
+/// The results of the diagnosis stage.
 pub(super) struct Diagnosed {
     pub(super) diagnosis: Diagnosis,
     pub(super) providers: Providers,
     pub(super) candidates: Candidates,
     pub(super) libraries: LibraryCandidates,
     pub(super) inferred: Inferred,
-    /// The members of all archives, if the run is about archives.
+    /// The members of all archives; `None` unless the run is about archives.
     pub(super) library: Option<ArchiveSet>,
 }
 
@@ -81,9 +81,9 @@ impl Diagnosing<'_> {
         source(self.plan, self.prefixes, View::new(corpus), self.bound)
     }
 
-    /// Finds and reads files in the prefix that have the name of a missing library. If
-    /// `may_explain` is set, it also resolves these files: undefined symbols are then looked up in
-    /// them and in their libraries.
+    /// Finds and reads files in prefixes that have the name of a missing library. If `may_explain`
+    /// is set, these files are also resolved, because undefined symbols are looked up in them and
+    /// in their libraries.
     fn candidates(
         &self,
         facts: &SharedFacts<'_, '_>,
@@ -104,7 +104,8 @@ impl Diagnosing<'_> {
         (candidates, libraries)
     }
 
-    /// Infers host programs of plugins.
+    /// Infers host programs of plugins from the symbols and libraries that the plugins lack. Empty
+    /// if the plan does not request this.
     fn inferred(
         &self,
         facts: &SharedFacts<'_, '_>,

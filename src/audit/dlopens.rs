@@ -1,5 +1,5 @@
-//! Checks that the loader finds the libraries that an object must open with dlopen, as its notes
-//! say. A loop reads the paths where the loader would search.
+//! Checks that the loader finds the libraries that an object must open with dlopen, according to
+//! the notes in the object. A loop reads the paths at which the loader would search.
 
 use super::rounds::Rounds;
 use crate::facts::collect::Collector;
@@ -12,7 +12,8 @@ use crate::resolve::resolver::Resolver;
 use crate::resolve::{Closure, Opening};
 use crate::wants::Wants;
 
-/// A library that an object requires and that dlopen cannot open.
+/// A library that the notes of an object require, and that dlopen cannot open under any of the
+/// names in the notes.
 #[derive(Clone, Debug)]
 pub struct MissingDlopen {
     /// The object with the note.
@@ -21,7 +22,8 @@ pub struct MissingDlopen {
     pub entry: usize,
     /// The first entry point under which dlopen fails.
     pub root: RootId,
-    /// The loader's message, if it finds a file but refuses to load it.
+    /// The loader's message, if the loader finds a file of one of the names but refuses to load it.
+    /// `None` if it finds no file.
     pub stopped: Option<&'static str>,
 }
 
@@ -46,7 +48,7 @@ pub(super) fn find(
     let mut missing = FastSet::default();
     for (root, closure) in closures.roots.entries() {
         for (module, file) in closure.found().filter(|(_, file)| noted.contains(file)) {
-            // Entry points that share a link map get the same answers.
+            // Under entry points that share a link map, dlopen has the same result.
             if !asked.insert((closure.links_id(), file)) {
                 continue;
             }
@@ -65,7 +67,7 @@ pub(super) fn find(
     out
 }
 
-/// The state of a search.
+/// The input of the checks, and the state that they change.
 struct DlopenSearch<'a, 'c> {
     plan: &'a Plan,
     corpus: &'a mut Corpus,
@@ -74,8 +76,8 @@ struct DlopenSearch<'a, 'c> {
 }
 
 impl DlopenSearch<'_, '_> {
-    /// `Ok` if `module` can open one of the libraries of an entry. The error is the loader's
-    /// message about the first file that it refuses, if any.
+    /// `Ok` if `module` can open the library of an entry under one of its names. The error is the
+    /// loader's message about the first file that it refuses, if any.
     fn opens_one(
         &mut self,
         closure: &Closure,
@@ -106,7 +108,7 @@ impl DlopenSearch<'_, '_> {
     }
 }
 
-/// Audited objects whose notes require a library.
+/// The audited objects with notes that require a library.
 fn noted(corpus: &Corpus) -> FastSet<FileId> {
     let files = corpus.files.entries().filter(|(_, facts)| facts.audited);
     let noted = files.filter(|(file, _)| !required(corpus, *file).is_empty());

@@ -1,5 +1,5 @@
-//! Explanations of findings: the paths tried for each missing library, and the archive members that
-//! refer to undefined symbols. The run computes them once, before the rules.
+//! Computes evidence that several rules use: the paths tried for each missing library, and the
+//! archive members that refer to undefined symbols. The run computes it once, before the rules.
 
 use super::Audit;
 use super::trace::{Traces, trace};
@@ -9,7 +9,7 @@ use crate::plan::Plan;
 use crate::resolve::trace::Tried;
 use std::collections::BTreeMap;
 
-/// Explanations of missing libraries and undefined symbols.
+/// Evidence about missing libraries and undefined symbols.
 pub struct Explained {
     /// The paths tried for each missing library, in the order of `Diagnosis::missing`.
     pub tried: Vec<Vec<Tried>>,
@@ -18,7 +18,7 @@ pub struct Explained {
 }
 
 impl Audit {
-    /// Computes the explanations.
+    /// Computes the evidence about missing libraries and undefined symbols.
     pub fn explain(&mut self, plan: &Plan) -> Explained {
         Explained { tried: self.tried(plan), traces: trace(self, plan) }
     }

@@ -1,8 +1,8 @@
-//! Selects the files that are read for device code, and finds the processes that load it. The audit
-//! reads objects that need HIP's runtime, code objects, and stand-alone bundles. The command `gpu`
-//! reads all objects. Archives are read for that command, or if a policy lists targets. A prefix
-//! without device code costs almost nothing: data directories are listed only if the audit finds a
-//! file that may have device code.
+//! Selects the files that are read for GPU device code, and finds the processes that load such
+//! code. The audit reads code objects, stand-alone bundles, and objects that need HIP's runtime.
+//! The command `gpu` reads all objects. Archives are read for that command, or if a policy lists
+//! targets. A prefix without device code costs almost nothing, because data directories are listed
+//! only if a file may have device code.
 
 use super::binding::ResolvedClosures;
 use crate::facts::collect::Collector;
@@ -24,14 +24,16 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// HIP's runtime, by the start of its soname.
+/// Start of the soname and file name of HIP's runtime.
 const RUNTIME: &[u8] = b"libamdhip64.so";
-/// Maximum number of bytes that are read from an index. rocBLAS's largest has 3 MiB.
+/// Maximum number of bytes that are read from an index of kernel files. The largest index of
+/// rocBLAS has 3 MiB.
 const MOST_INDEX: u64 = 64 << 20;
-/// Maximum number of names that are read from a data directory.
+/// Maximum number of names that are kept from one directory.
 const MOST_NAMES: usize = 200_000;
 
-/// Reads the device code that the plan asks for.
+/// Reads the device code that the plan requests. The result is empty if it requests none, or if no
+/// file may have device code.
 pub(super) fn find(
     plan: &Plan,
     tree: &dyn Tree,
@@ -91,7 +93,7 @@ fn depths(
     collector.device_code(corpus, &listing).into_iter().map(depth).collect()
 }
 
-/// The files, audited or not, that entry points load together with the runtime.
+/// The files, audited or not, of all processes that load HIP's runtime.
 fn loaded(corpus: &Corpus, resolved: ResolvedClosures<'_>) -> BTreeSet<FileId> {
     let mut out = BTreeSet::new();
     for closure in &resolved.closures.roots {
@@ -108,7 +110,8 @@ fn may_have_code(plan: &Plan, facts: &FileFacts) -> bool {
         Content::Elf(_) if facts.foreign().is_some() => facts.foreign() == Some(Foreign::Gpu),
         Content::Elf(object) => plan.gpu.is_some() || needs_runtime(object),
         Content::Other(ident) => format::may_be_container(&ident.bytes),
-        // Members are read only if the command or a policy is about the targets of all files.
+        // The members of an archive are read only for the command `gpu`, or if a policy lists
+        // targets.
         Content::Archive(_) => {
             plan.gpu.is_some() || facts.audited && plan.policy.gpu.targets.is_some()
         }
@@ -123,13 +126,13 @@ fn is_runtime(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.as_bytes().starts_with(RUNTIME))
 }
 
-/// The runtime in the scope of an entry point.
+/// HIP's runtime in the scope of an entry point; `None` if the process does not load it.
 fn runtime(corpus: &Corpus, closure: &Closure) -> Option<Runtime> {
     closure.in_scope().find_map(|(_, file)| Runtime::at(file, &corpus.files[file].real))
 }
 
-/// Adds one data set for each program or library that names existing kpack files. Returns the paths
-/// of these kpack files.
+/// Adds one data set for each program or library that names existing kpack files, which hold its
+/// device code. Returns the paths of these kpack files.
 fn kpack_sets(tree: &dyn Tree, corpus: &Corpus, out: &mut Devices) -> BTreeSet<PathBuf> {
     let mut all = BTreeSet::new();
     let (mut sets, mut unknown) = (Vec::new(), Vec::new());
@@ -155,7 +158,7 @@ fn kpack_sets(tree: &dyn Tree, corpus: &Corpus, out: &mut Devices) -> BTreeSet<P
                 first.get_or_insert(pattern);
             }
             for (pack, target) in found {
-                // If the file was not read, the target is taken from its name.
+                // If the kpack file was not read, the target in its name is used.
                 let own = read.get(&*pack).and_then(|file| out.files.get(file)).map(offers);
                 let named = || target.map(|target| TargetCode { target, compressed: false });
                 offers_of_all.extend(own.unwrap_or_else(|| named().into_iter().collect()));
@@ -181,8 +184,8 @@ fn kpack_sets(tree: &dyn Tree, corpus: &Corpus, out: &mut Devices) -> BTreeSet<P
     all
 }
 
-/// The kpack files that match a path with a placeholder for the GPU, with the targets in their
-/// names. `None` if their directory exists but cannot be listed.
+/// The kpack files that match a path with a placeholder for the GPU, each with the target in its
+/// name. `None` if their directory exists but cannot be listed.
 fn kpack_files(tree: &dyn Tree, pattern: &Path) -> Option<Vec<(PathBuf, Option<TargetId>)>> {
     let (dir, name) = (pattern.parent()?, pattern.file_name()?);
     let names = match list(tree, dir, true) {
@@ -196,8 +199,8 @@ fn kpack_files(tree: &dyn Tree, pattern: &Path) -> Option<Vec<(PathBuf, Option<T
     Some(names.into_iter().filter_map(of_name).collect())
 }
 
-/// Adds the data directories of libraries, and other directories with code objects. The kpack files
-/// that libraries name (`packs`) are skipped.
+/// Adds one data set for each data directory of a library, and for each other directory with device
+/// code. The kpack files in `packs`, which libraries name, are skipped.
 fn data_sets(tree: &dyn Tree, corpus: &Corpus, packs: &BTreeSet<PathBuf>, out: &mut Devices) {
     let mut libraries: BTreeMap<PathBuf, FileId> = BTreeMap::new();
     for (file, facts) in corpus.files.entries() {
@@ -216,7 +219,8 @@ fn data_sets(tree: &dyn Tree, corpus: &Corpus, packs: &BTreeSet<PathBuf>, out: &
             continue;
         }
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { continue };
-        // A subdirectory with files for one GPU is part of the library's data directory.
+        // A subdirectory of a library's data directory, with files for one GPU, is part of that
+        // directory.
         let above = dir.parent().filter(|above| libraries.contains_key(*above));
         let here = code.entry(above.unwrap_or(dir).to_path_buf()).or_default();
         here.insert(name.as_bytes().to_vec(), offers(own));
@@ -230,14 +234,14 @@ fn data_sets(tree: &dyn Tree, corpus: &Corpus, packs: &BTreeSet<PathBuf>, out: &
     }
 }
 
-/// The kind of Tensile data that a library loads.
+/// The kind of Tensile data that a library loads, by its soname; `None` if it loads none.
 fn tensile(facts: &FileFacts) -> Option<Tensile> {
     let object = facts.object().filter(|_| facts.foreign().is_none())?;
     let soname = object.soname()?;
     TENSILE.iter().copied().find(|kind| soname.starts_with(kind.soname.as_bytes()))
 }
 
-/// The existing directories in which a library looks for its data.
+/// The existing directories in which a library looks for its Tensile data.
 fn directories(tree: &dyn Tree, library: &Path, kind: Tensile) -> Vec<PathBuf> {
     let Some(base) = data::places(library, kind) else { return Vec::new() };
     let is_dir = |path: &PathBuf| tree.kind(path) == Ok(EntryType::Directory);
@@ -249,13 +253,14 @@ fn directories(tree: &dyn Tree, library: &Path, kind: Tensile) -> Vec<PathBuf> {
     below.filter(is_dir).collect()
 }
 
-/// The names in a directory; none if it cannot be listed, which the walk reports.
+/// The names in a directory, as from `list`. Empty if the directory cannot be listed: the walk
+/// reports this error.
 fn names(tree: &dyn Tree, dir: &Path, of_files: bool) -> BTreeSet<OsString> {
     list(tree, dir, of_files).unwrap_or_default()
 }
 
-/// The sorted names in a directory: those of files and links if `of_files`, else those of
-/// directories and links.
+/// The sorted names in a directory: the names of files and links if `of_files` is set, otherwise
+/// the names of directories and links.
 fn list(tree: &dyn Tree, dir: &Path, of_files: bool) -> Result<BTreeSet<OsString>, Errno> {
     let mut out = BTreeSet::new();
     let visit = &mut |name: &std::ffi::OsStr, node: DirEntryKind| {
@@ -268,7 +273,8 @@ fn list(tree: &dyn Tree, dir: &Path, of_files: bool) -> Result<BTreeSet<OsString
     Ok(out)
 }
 
-/// The files of a data directory. A library's data directory may have a subdirectory for each GPU.
+/// The names and indexes in a data directory. `code` has the targets of its device code by file
+/// name. A library's data directory may have a subdirectory for each GPU, which is included.
 fn listing(
     tree: &dyn Tree,
     dir: &Path,
@@ -290,7 +296,8 @@ fn listing(
     listing
 }
 
-/// The names of libraries or files in an index; `None` if it cannot be read.
+/// The names of Tensile libraries or of files in an index, sorted; `None` if the index cannot be
+/// read.
 fn index(tree: &dyn Tree, path: &Path, kind: IndexKind) -> Option<Vec<Vec<u8>>> {
     let Ok(Opened::File(handle)) = tree.open(path) else { return None };
     let len = handle.stat().len;
@@ -308,7 +315,8 @@ fn index(tree: &dyn Tree, path: &Path, kind: IndexKind) -> Option<Vec<Vec<u8>>> 
     Some(names.into_iter().map(<[u8]>::to_vec).collect())
 }
 
-/// Adds the processes that load device code, and their profiles.
+/// Adds the processes that load device code, each with the profile of its runtime, and the profile
+/// for device code that no process loads.
 fn processes(plan: &Plan, corpus: &Corpus, resolved: ResolvedClosures<'_>, out: &mut Devices) {
     let gpu = &plan.policy.gpu;
     let mut runtimes = BTreeSet::new();
@@ -345,7 +353,7 @@ fn processes(plan: &Plan, corpus: &Corpus, resolved: ResolvedClosures<'_>, out: 
     out.profile = Some(profile_of(gpu, runtimes.first().copied()));
 }
 
-/// The files in the scope of an entry point, by the names that they need.
+/// Finds the files in the scope of an entry point that load a given file.
 struct Users<'a> {
     corpus: &'a Corpus,
     /// For each needed name, the files that need it.
@@ -364,7 +372,7 @@ impl<'a> Users<'a> {
         Self { corpus, by_name }
     }
 
-    /// The files that need `file` by its soname or file name.
+    /// The files that need `file` directly, by its soname or file name.
     fn direct(&self, file: FileId) -> impl Iterator<Item = FileId> {
         let facts = &self.corpus.files[file];
         let soname = facts.object().and_then(Object::soname);
@@ -373,7 +381,7 @@ impl<'a> Users<'a> {
         names.filter_map(|name| self.by_name.get(name)).flatten().copied()
     }
 
-    /// The files that load `file`: those that need it, directly or through other libraries.
+    /// The files that load `file`: they need `file` directly, or through other libraries.
     fn of(&self, file: FileId) -> Vec<FileId> {
         let (mut seen, mut next) = (BTreeSet::from([file]), vec![file]);
         while let Some(one) = next.pop() {

@@ -1,11 +1,13 @@
-//! Finds files of the system that may define undefined symbols, or may be missing libraries.
-//! Symbols are looked up in libraries of the loader's directories and cache, and in programs, which
-//! may load the object as a plugin. The names of missing libraries are looked up in the file lists
-//! of installed packages. Rules report these files as evidence. The files change no level, cause or
-//! fingerprint, and are not added to the corpus.
+//! Finds files of the system, outside of the audited files, that define undefined symbols or have
+//! the name of a missing library. Symbols are looked up in libraries of the loader's default
+//! directories and ld.so.cache, and in programs, which may load the object as a plugin. The names
+//! of missing libraries are looked up in the file lists of installed packages. Rules report these
+//! files as evidence. The files change no level, cause or fingerprint, and are not added to the
+//! corpus.
 //!
 //! Only names without a candidate in the audited files, the prefix and `--lib-path` are looked up.
-//! With a whitelist, nothing is looked up: the report is then the same on every machine.
+//! If the policy is a whitelist, no name is looked up, so that the report is the same on every
+//! machine.
 
 use super::binding::BoundClosures;
 use super::candidates::Candidates;
@@ -37,43 +39,48 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Upper bounds on the paths of libraries and programs that are looked up, and on the bytes of
-/// their tables. Debian's 59,000 packages have fewer libraries in default directories.
+/// Maximum number of paths of libraries and programs that are looked up. Debian's 59,000 packages
+/// have fewer libraries in default directories.
 const MOST_FILES: usize = 20_000;
+/// Limit, in bytes, for the dynamic tables of the libraries and programs that are read. No further
+/// files are read beyond it.
 const MOST_BYTES: usize = 512 << 20;
-/// Number of files read in parallel between two checks of the byte bound.
+/// Number of files that are read in parallel between two checks of `MOST_BYTES`.
 const AT_ONCE: usize = 256;
 /// Maximum number of libraries, and of programs, that are reported for one object or one missing
 /// library.
 const MOST: usize = 3;
 
-/// Files of the system that may define undefined symbols, or may be missing libraries.
+/// The files of the system that define undefined symbols or have the name of a missing library.
 #[derive(Default)]
 pub struct Installed {
-    /// By object: the files that define its undefined symbols. Libraries come before programs; in
-    /// each group, files with more of the symbols come first.
+    /// For each object, the files that define some of its undefined symbols. Libraries come before
+    /// programs; in each group, files with more of the symbols come first.
     definers: FastMap<FileId, Vec<Definer>>,
-    /// Files of installed packages, by the name of a missing library.
+    /// For the name of each missing library, files of installed packages with that name.
     libraries: FastMap<Box<[u8]>, Vec<InstalledLibrary>>,
 }
 
-/// A file of the system.
+/// A file of the system, outside of the audited files.
 #[derive(Clone)]
 pub struct InstalledFile {
-    /// Its path.
+    /// The path that reports show.
     pub path: Arc<Path>,
-    /// The package that owns the file: a Debian package, or a store item.
+    /// The name of the Debian package or store item that owns the file; `None` if it is unknown.
     pub package: Option<String>,
 }
 
-/// The relation of a file of the system to the process of an object whose symbols it defines.
+/// The relation between a file of the system and the process of an object, where the file defines
+/// undefined symbols of the object.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum DefinerKind {
     /// A library that the process does not load.
     Library,
-    /// A library that the process does not load, because it loads another file with this soname.
+    /// A library that the process does not load: the process loads another file with the same
+    /// soname.
     Shadowed,
-    /// A program that defines all symbols in question: it may load the object as a plugin.
+    /// A program that defines all looked-up symbols of the object: it may load the object as a
+    /// plugin.
     Program,
 }
 
@@ -84,18 +91,20 @@ struct Definer {
     symbols: FastSet<Box<[u8]>>,
 }
 
-/// A file in the list of an installed package, with the name of a missing library.
+/// A file with the name of a missing library that the list of an installed package contains.
 pub struct InstalledLibrary {
-    /// The path and its package.
+    /// The path of the library, and the package that lists it.
     pub file: InstalledFile,
-    /// The target of the library; `None` if the file no longer exists.
+    /// The class, byte order and machine of the library; `None` if the file no longer exists.
     pub target: Option<Target>,
-    /// The C library that it needs; `None` if it needs none.
+    /// The C library for which the file was linked; `None` if it needs none, or if the file no
+    /// longer exists.
     libc: Option<Libc>,
 }
 
 impl Installed {
-    /// Files that define `symbol` and that the process of `object` does not load.
+    /// The files of the system that define `symbol`, and that the process of `object` does not
+    /// load.
     pub fn definers(
         &self,
         object: FileId,
@@ -106,8 +115,8 @@ impl Installed {
         defining.map(|definer| (&definer.file, definer.kind))
     }
 
-    /// Files of installed packages with the name of a missing library: libraries for `target` that
-    /// a process with `libc` can load, and files that no longer exist.
+    /// The files of installed packages with the name of a missing library. They are libraries for
+    /// `target` that a process with `libc` can load, or no longer exist.
     pub fn libraries(
         &self,
         name: &[u8],
@@ -135,24 +144,26 @@ pub(super) struct InstalledSearch<'a> {
     pub(super) candidates: &'a Candidates,
 }
 
-/// An object with undefined symbols that have no candidate.
+/// An object's undefined symbols that have no candidate, and the first entry point that loads the
+/// object.
 struct UnresolvedObject<'a> {
     root: RootId,
     target: Target,
     names: Vec<&'a [u8]>,
 }
 
-/// A file of the system that defines some of the undefined symbols.
+/// A file of the system that defines some of the looked-up symbols.
 struct Hit {
-    /// Its path, with links in the directory resolved, as in the lists of packages.
+    /// The path of the file. Links in its directory are resolved, so that lists of packages have
+    /// the same path.
     real: PathBuf,
-    /// The path of a link in the same directory whose name is the file's soname; `real` if there is
-    /// none.
+    /// The path that reports show: a link in the same directory that is named after the file's
+    /// soname, or else `real`.
     shown: PathBuf,
-    /// The file, if the audit has read it too.
+    /// The id of the file, if the audit has read it.
     file: Option<FileId>,
     target: Target,
-    /// The C library that it needs; `None` if it needs none.
+    /// The C library for which the file was linked; `None` if it needs none.
     libc: Option<Libc>,
     is_program: bool,
     soname: Option<Box<[u8]>>,
@@ -160,8 +171,8 @@ struct Hit {
 }
 
 impl InstalledSearch<'_> {
-    /// Runs the search. `None` if no rule wants it, or if there is nothing to look up. Also `None`
-    /// with a whitelist, or if every file is an entry point.
+    /// Runs the search. `None` if no rule wants it, or if there is no name to look up. Also `None`
+    /// if the policy is a whitelist, or if every file is an entry point.
     pub(super) fn run(self) -> Option<Installed> {
         let is_asked = self.plan.rule_wants.holds(Wants::INSTALLED)
             && !self.plan.policy.is_closed()
@@ -196,8 +207,8 @@ impl InstalledSearch<'_> {
         Some(out)
     }
 
-    /// Objects with undefined symbols that have no candidate. Symbols with a version are skipped:
-    /// the version names the library that should define them.
+    /// Objects with undefined symbols to look up. Symbols with a candidate are skipped. Symbols
+    /// with a version are skipped too: the version names the library that should define them.
     fn open(&self) -> BTreeMap<FileId, UnresolvedObject<'_>> {
         let mut out: BTreeMap<FileId, UnresolvedObject<'_>> = BTreeMap::new();
         for one in &self.diagnosis.undefined {
@@ -205,8 +216,9 @@ impl InstalledSearch<'_> {
             let target = object.header.target();
             let is_at_hand = || self.providers.of(&one.symbol, one.file, target).next().is_some();
             let path = || self.prefixes.locate(&self.corpus.files[one.file].path).path;
-            // If a policy lists an archive for a symbol, the link omitted this archive. A library
-            // of the system would add a second copy of its code to the process.
+            // If a policy lists an archive for a symbol, the object's link lacks this archive. A
+            // library of the system would not repair that: it would only add a second copy of the
+            // code.
             if one.version.is_some() || is_at_hand() || self.plan.policy.claims(&one.symbol, path) {
                 continue;
             }
@@ -234,7 +246,7 @@ impl InstalledSearch<'_> {
         out
     }
 
-    /// Files of the system that define some of the undefined symbols.
+    /// The files of the system that define some of the undefined symbols.
     fn hits(&self, open: &BTreeMap<FileId, UnresolvedObject<'_>>) -> Vec<Hit> {
         let mut names = RequestedNames::default();
         for name in open.values().flat_map(|one| &one.names) {
@@ -255,9 +267,9 @@ impl InstalledSearch<'_> {
         out
     }
 
-    /// The libraries that the loaders of these objects find by name, in default directories and the
-    /// cache, and the programs of the system. Audited files and files of `--lib-path` are excluded:
-    /// they were searched before.
+    /// The files in which symbols are looked up. These are the libraries that the loaders of these
+    /// objects find by name in default directories and ld.so.cache, and the programs of the system.
+    /// Audited files and files of `--lib-path` are left out: they were searched before.
     fn files(&self, open: &BTreeMap<FileId, UnresolvedObject<'_>>) -> Vec<SystemFile> {
         let BoundClosures { resolver, closures, .. } = self.bound;
         let mut loaders: Vec<_> =
@@ -268,7 +280,8 @@ impl InstalledSearch<'_> {
         for loader in loaders {
             paths.extend(self.paths(resolver.loaders.get(loader)));
         }
-        // Objects are not linked with a loader; musl's would bring a second C library.
+        // Objects are not linked with a loader, and musl's loader would add a second C library to
+        // the process.
         paths.retain(|path| !last_part(path.as_os_str().as_bytes()).starts_with(b"ld-"));
         paths.extend(programs::paths(self.tree));
         paths.arrange();
@@ -300,8 +313,8 @@ impl InstalledSearch<'_> {
         out
     }
 
-    /// The paths of libraries that one loader finds by name, with links in their directories
-    /// resolved.
+    /// The paths of libraries that one loader finds by name in default directories and ld.so.cache.
+    /// Links in the paths of directories are resolved.
     fn paths(&self, loader: &Loader) -> Vec<PathBuf> {
         let mut dirs: Vec<PathBuf> = Vec::new();
         let dir = |id| Path::new(OsStr::from_bytes(self.bound.resolver.strings.text(id)));
@@ -328,7 +341,7 @@ impl InstalledSearch<'_> {
         out
     }
 
-    /// Reads one file. Returns the size of its tables in bytes, and the file if it defines any of
+    /// Reads the tables of one file. Returns their size in bytes, and the file if it defines any of
     /// `names`.
     fn hit(&self, place: &SystemFile, names: &RequestedNames) -> (usize, Option<Hit>) {
         let path = place.path();
@@ -414,8 +427,8 @@ impl InstalledSearch<'_> {
         out
     }
 
-    /// At most three files of installed packages with this file name. Each is a shared library, or
-    /// no longer exists.
+    /// At most three files of installed packages with the file name `name`. Each is a dynamic
+    /// object, or no longer exists.
     fn libraries(&self, name: &[u8], owners: &Owners) -> Vec<InstalledLibrary> {
         let target = |path: &Path| match self.tree.open(path) {
             Ok(Opened::File(handle)) => {
@@ -436,7 +449,8 @@ impl InstalledSearch<'_> {
     }
 }
 
-/// A file that is reported for an object.
+/// A file of the system that is reported for an object, and the object's undefined symbols that it
+/// defines.
 struct Chosen<'h> {
     hit: &'h Hit,
     kind: DefinerKind,
@@ -460,7 +474,7 @@ impl Chosen<'_> {
     }
 }
 
-/// A file of the system: its own path, if that was found, and the links that lead to it.
+/// A file of the system, with the paths at which it was found: its own path, and links to it.
 struct SystemFile {
     stat: Stat,
     real: Option<PathBuf>,
@@ -472,7 +486,7 @@ impl SystemFile {
         Self { stat, real: None, links: Vec::new() }
     }
 
-    /// The path of the file. If the file lies in a directory that is not searched, the path of a
+    /// The path of the file itself. If only links to the file were found, the path of the first
     /// link.
     fn path(&self) -> PathBuf {
         self.real.clone().or_else(|| self.links.first().cloned()).unwrap_or_default()

@@ -1,21 +1,24 @@
-//! Selects the file names that a walk keeps for rules: names of any files that a policy may
-//! require, and the metadata of Python wheels. The rule about required files compares whole paths;
-//! this filter compares only the last part.
+//! Selects the files whose paths the walk keeps for rules, whatever their content: files that a
+//! policy may require, and the metadata of Python wheels. This filter compares only file names; the
+//! rule about required files compares whole paths.
 
 use crate::package::wheel_directory;
 use crate::policy::{Pattern, Policy};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// True if a policy selects files by path. Then every path of a file matters, not only the first.
+/// True if the policy requires files, or requires or forbids symbols of files with certain paths.
+/// Every path of a file then matters, not only the first.
 pub(super) fn names_files(policy: &Policy) -> bool {
     let mut symbols = policy.required_symbols.iter().chain(&policy.forbidden_symbols);
     !policy.required_files.is_empty() || symbols.any(|at| at.path.is_some())
 }
 
-/// Last components of the paths that a policy requires.
+/// Decides by file names which paths the walk keeps: those that a policy may require, and those of
+/// wheel metadata.
 pub(super) struct KeptNames {
-    /// `None` stands for a pattern whose last part is unknown: it matches any name.
+    /// Patterns of file names. `None` if the end of a required path is too complex for one: any
+    /// name then matches.
     names: Vec<Option<Pattern>>,
 }
 
@@ -23,7 +26,7 @@ impl KeptNames {
     pub(super) fn new(policy: &Policy) -> Self {
         let last = |text: &str| {
             let name = text.rsplit('/').next().unwrap_or(text);
-            // Brackets may contain a slash.
+            // Brackets and braces may contain a slash.
             let simple = !text.contains(['{', '[', '\\']);
             if simple { Pattern::name(name).ok() } else { None }
         };

@@ -1,5 +1,6 @@
-//! Reads the sections and relocations of archive members. `cover` uses them to drop undefined names
-//! that a linker would not report. The view `archive` and fixes are the callers.
+//! Reads the sections and relocations of archive members and relocatable objects. With them,
+//! `cover` removes undefined names that a linker would not report. The view `archive` and fixes
+//! call this module.
 
 use super::Audit;
 use crate::cover::{
@@ -13,14 +14,16 @@ use crate::id::{FastMap, FastSet, FileId, MemberId};
 use crate::parallel;
 use crate::tree::Tree;
 
-/// Maximum number of members of one archive that a thread reads at once.
+/// Maximum number of members of one archive that are one unit of parallel work.
 const TOGETHER: usize = 16;
 
-/// Factor between the numbers of referrers that two rounds of [`Audit::refine`] read.
+/// Factor by which each round of [`Audit::refine`] increases the number of referrers that it reads
+/// for one name.
 const GROWTH: usize = 8;
 
 impl Audit {
-    /// The sections and relocations of members; members that cannot be read are omitted.
+    /// The sections and relocations of members; `wanted` selects the relocations. Members that
+    /// cannot be read are left out.
     pub fn link_facts(
         &self,
         tree: &dyn Tree,
@@ -41,7 +44,8 @@ impl Audit {
         out
     }
 
-    /// The sections and relocations of members of one archive. Opens the archive once.
+    /// The sections and relocations of members, which must belong to one archive. Opens the archive
+    /// once.
     fn link_facts_of(
         &self,
         tree: &dyn Tree,
@@ -65,8 +69,8 @@ impl Audit {
         members.iter().filter_map(one).collect()
     }
 
-    /// Adds to `coverage` the names that only discarded copies of COMDAT groups define. `files` holds
-    /// the file of each of the question's roots.
+    /// Adds to `coverage` the names that only discarded copies of COMDAT groups define. `files`
+    /// holds the file of each of the question's roots.
     pub fn add_discarded(
         &self,
         tree: &dyn Tree,
@@ -77,7 +81,7 @@ impl Audit {
         if in_groups.is_empty() {
             return;
         }
-        // The groups count, and no relocation.
+        // Only the groups are needed, so no relocation is read.
         let no_relocation = |_: u64, _: u32, _: bool| false;
         let wanted = RelocationFilter::Loaded(&no_relocation);
         let mut facts = ObjectFacts {
@@ -89,8 +93,8 @@ impl Audit {
         in_groups.add_lost(question, &facts, coverage);
     }
 
-    /// The sections and relocations of the question's roots. `None` for a linked root, and for
-    /// intermediate language, whose references do not appear in its sections.
+    /// The sections and relocations of each of the question's roots. `None` for a linked root, and
+    /// for a root in an intermediate language, whose sections do not show its references.
     fn root_facts(
         &self,
         tree: &dyn Tree,
@@ -106,8 +110,8 @@ impl Audit {
     }
 
     /// Removes from `coverage` the undefined names that a linker would not report. `files` holds
-    /// the file of each of the question's roots. For each name, at least the referrers that are
-    /// `shown` are exact.
+    /// the file of each of the question's roots. The referrers of each remaining name that an
+    /// output shows (`shown`) are confirmed; further referrers may be unconfirmed.
     pub fn refine(
         &self,
         tree: &dyn Tree,
@@ -122,7 +126,7 @@ impl Audit {
         let undefined: FastSet<Box<[u8]>> = undefined.collect();
         let names = referring_names(question, &undefined);
         let wanted = if question.gc_sections {
-            // All relocations decide which sections are dropped.
+            // Any relocation may keep a section that would be dropped otherwise.
             RelocationFilter::All
         } else {
             RelocationFilter::Names(&names, cover::counts_every_section(question))
@@ -153,7 +157,7 @@ impl Audit {
             let rivals = rivals(question, coverage, &facts, &checked);
             self.read_objects(tree, rivals.clone(), wanted, (&mut facts, &mut read));
             if !question.gc_sections {
-                // The groups of a rival count even if its relocations are damaged.
+                // The section groups of a rival are needed even if its relocations are damaged.
                 let damaged = rivals.into_iter().filter(|one| !facts.members.contains_key(one));
                 let (damaged, groups) =
                     (damaged.collect(), RelocationFilter::Names(&no_names, false));
@@ -168,7 +172,7 @@ impl Audit {
         }
     }
 
-    /// Reads the facts of those `members` that are not in `read` yet.
+    /// Reads the sections and relocations of those `members` that are not in `read` yet.
     fn read_objects(
         &self,
         tree: &dyn Tree,

@@ -1,6 +1,6 @@
-//! Facts for archive coverage. For a linked object, these are the names that it leaves undefined
-//! under any entry point, and the names that its libraries define. For an unlinked object, they are
-//! its symbols.
+//! Collects the facts that archive coverage needs about an object. For a linked object, these are
+//! the names that it leaves undefined under any entry point, and the definitions in its libraries.
+//! For a relocatable object, these are its symbols.
 
 use super::Audit;
 use crate::bind::RelocationMessage;
@@ -15,14 +15,15 @@ use crate::order::Arrange as _;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Symbols of glibc's `libc_nonshared.a`. Every link with `libc.so` reads this archive.
+/// Symbols that glibc's `libc_nonshared.a` defines. Every link with glibc's `libc.so` reads this
+/// archive.
 pub const LIBC_NONSHARED: &[&[u8]] =
     &[b"__stack_chk_fail_local", b"at_quick_exit", b"atexit", b"pthread_atfork"];
 
-/// Libraries that compilers link together with another one: the beginning of the soname of that
-/// library, and those of the libraries that come with it. `libc.so` is a linker script that names
-/// the loader. `libc++.so` is one that names its ABI library, and LLVM's unwinder on Debian.
-/// `libgfortran.spec` names `libquadmath`.
+/// Libraries that are linked whenever another library is linked. Each row has the start of that
+/// library's soname, and the starts of the sonames of its companions. `libc.so` is a linker script
+/// that names the loader. `libc++.so` is a linker script that names its ABI library and, on Debian,
+/// LLVM's unwinder. `libgfortran.spec` names `libquadmath`.
 const COMPANIONS: &[(&[u8], &[&[u8]])] = &[
     (b"libc.so.", &[b"ld-linux", b"ld64.so.", b"ld.so.", b"libgcc_s.so."]),
     (b"libc++.so.", &[b"libc++abi.so.", b"libm.so.", b"libunwind.so.1"]),
@@ -30,13 +31,13 @@ const COMPANIONS: &[(&[u8], &[&[u8]])] = &[
     (b"libstdc++.so.", &[b"libm.so."]),
 ];
 
-/// The libraries that are loaded together with some objects.
+/// The libraries that a process loads together with some objects.
 pub struct Libraries<'a> {
     objects: Vec<(FileId, &'a Object)>,
 }
 
 impl<'a> Libraries<'a> {
-    /// Adds the libraries that a fix links.
+    /// Adds libraries that a fix links, unless they are contained already.
     pub fn add(&mut self, audit: &'a Audit, files: &[FileId]) {
         let new = files.iter().filter(|file| !self.contain(**file));
         let object = |file: &FileId| Some((*file, audit.corpus.files[*file].object()?));
@@ -44,7 +45,7 @@ impl<'a> Libraries<'a> {
         self.objects.extend(new);
     }
 
-    /// True if a linker takes a definition of `name` from one of the libraries.
+    /// True if a linker finds a definition of `name` in one of the libraries.
     pub fn define(&self, name: &[u8]) -> bool {
         // `libc.so` is a linker script that adds an archive to glibc's shared library.
         let is_libc = |object: &Object| object.soname() == Some(b"libc.so.6");
@@ -62,20 +63,21 @@ impl<'a> Libraries<'a> {
         self.objects.iter().any(|(one, _)| *one == file)
     }
 
-    /// The first definition of `name` in one of the libraries, for a linker.
+    /// The first definition of `name` that a linker finds in the libraries; `None` if there is
+    /// none.
     pub fn definition(&self, name: &[u8]) -> Option<Symbol<'_>> {
         self.objects.iter().find_map(|(_, object)| object.link_definition(name))
     }
 
-    /// The first of the libraries that defines `name` for a linker.
+    /// The first library in which a linker finds a definition of `name`.
     pub fn definer(&self, name: &[u8]) -> Option<FileId> {
         let found = self.objects.iter().find(|(_, object)| object.satisfies_link(name));
         found.map(|(file, _)| *file)
     }
 }
 
-/// The undefined references of a linked object. If `versioned` is set, the object is an input of a
-/// link: a name with a version is spelled `name@version`, as linkers do.
+/// The references of a linked object to names that it does not define. If `versioned` is set, a
+/// name with a version is spelled `name@version`, as linkers spell it for their inputs.
 pub fn link_references(object: &Object, versioned: bool) -> Vec<(Box<[u8]>, SymbolKind)> {
     let references = object.references.iter().filter_map(|reference| {
         let kind = match reference.kind {
@@ -95,11 +97,11 @@ pub fn link_references(object: &Object, versioned: bool) -> Vec<(Box<[u8]>, Symb
 }
 
 impl Audit {
-    /// The file as a consumer of archives; `None` if it is neither an object nor LLVM bitcode, or
-    /// cannot be read.
+    /// The references of a file that archives may satisfy. `None` if the file is neither an object
+    /// nor LLVM bitcode, or cannot be read.
     ///
-    /// If `input` is set, a shared object is an input of a link: the result has all its references,
-    /// not only the undefined ones.
+    /// If `input` is set, a shared object is an input of a link. The result then has all its
+    /// references, not only those that stay undefined at load.
     pub fn cover_root(&self, file: FileId, input: bool) -> Option<ReferringFile> {
         let facts = &self.corpus.files[file];
         let object = match &facts.content {
@@ -155,7 +157,7 @@ impl Audit {
         })
     }
 
-    /// Undefined symbols of a linked object, sorted by name.
+    /// The symbols that a linked object leaves undefined under any entry point, sorted by name.
     fn linked_symbols(&self, file: FileId, object: &Object) -> Vec<(Box<[u8]>, SymbolKind)> {
         let mut undefined: BTreeSet<&[u8]> = BTreeSet::new();
         for (closure, binding) in self.closures.roots.iter().zip(&self.bindings) {
@@ -174,8 +176,9 @@ impl Audit {
         undefined.into_iter().map(|name| (name.into(), SymbolKind::Undefined)).collect()
     }
 
-    /// The libraries that `file` needs directly, under the first entry point that loads it. Empty
-    /// if no entry point loads `file`. The error is the name of a library that was not found.
+    /// The libraries that `file` needs directly, as found under the first entry point that loads
+    /// it. Empty if no entry point loads `file`. The error is the name of a needed library that was
+    /// not found.
     pub fn needed_by(&self, file: FileId) -> Result<Vec<FileId>, &[u8]> {
         let Some(root) = FirstLoader::new(&self.closures).of(file) else { return Ok(Vec::new()) };
         let closure = &self.closures.roots[root];
@@ -191,8 +194,9 @@ impl Audit {
         Ok(out)
     }
 
-    /// The names in DT_NEEDED of `file`, each with the library that the loader finds, under the first
-    /// entry point that loads `file`. Empty if no entry point loads it.
+    /// The names in DT_NEEDED of `file`, each with the library that the loader finds under the
+    /// first entry point that loads `file`. The library is `None` if it was not found. Empty if no
+    /// entry point loads `file`.
     pub fn needs_of(&self, loaders: &FirstLoader, file: FileId) -> Vec<(&[u8], Option<FileId>)> {
         let Some(loaded) = loaders.loaded(file) else { return Vec::new() };
         let closure = &self.closures.roots[loaded.root];
@@ -201,9 +205,9 @@ impl Audit {
         needs.map(|edge| (self.text(edge.raw), closure.module(edge.to).file)).collect()
     }
 
-    /// The libraries from which the link of `file` takes definitions: those that it needs directly,
-    /// and those that compilers link together with one of them. If a library that it needs was not
-    /// found, the result is that of [`Self::libraries_of`].
+    /// The libraries in which a linker would find definitions for `file`: those that `file` needs
+    /// directly, and their companions in `COMPANIONS`. If a needed library was not found, the
+    /// result is the same as from [`Self::libraries_of`].
     pub fn linked_libraries(&self, file: FileId) -> Libraries<'_> {
         let mut out = self.libraries_of(&[file]);
         let Ok(needed) = self.needed_by(file) else { return out };
@@ -220,8 +224,8 @@ impl Audit {
         out
     }
 
-    /// The objects that are loaded together with one of `files`, under the first entry point that
-    /// loads this file. `files` themselves are left out.
+    /// The objects that a process loads together with one of `files`, without `files` themselves.
+    /// For each file, only the first entry point that loads it counts.
     pub fn libraries_of(&self, files: &[FileId]) -> Libraries<'_> {
         let loaders = FirstLoader::new(&self.closures);
         let mut roots: Vec<RootId> = files.iter().filter_map(|file| loaders.of(*file)).collect();

@@ -1,5 +1,6 @@
-//! The pipeline: walk, read, resolve, bind, diagnose. Only this module loops over missing facts: a
-//! stage returns the facts that it lacks, the collector reads them, and the stage runs again.
+//! The pipeline: walk, read, resolve, bind, diagnose. Only this module and its submodules loop over
+//! missing facts: a stage returns requests for the facts that it lacks, the collector reads them,
+//! and the stage runs again.
 
 mod archive_owners;
 pub(crate) mod archives;
@@ -93,78 +94,80 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
-/// Upper bound on the given paths whose device and inode are read before the walk.
+/// Maximum number of given paths whose device and inode are looked up before the walk.
 const MOST_GIVEN: usize = 64;
 
 /// All results of a run. The rules derive the findings from them.
 pub struct Audit {
-    /// Facts of files.
+    /// The facts about all files that were read.
     pub corpus: Corpus,
-    /// Interned strings of closures, and the loaders.
+    /// The resolver after the run: it holds the strings of closures, and the loaders.
     pub resolver: Resolver,
-    /// Closures of entry points.
+    /// The closures of all entry points.
     pub closures: Closures,
-    /// Bindings, in the order of the entry points.
+    /// The bindings under each entry point, in the order of `closures.roots`.
     pub bindings: Vec<RootBinding>,
-    /// Answers of the binding queries that the plan asks for.
+    /// The answers to the binding queries that the enabled rules want.
     queries: QueryAnswers,
     /// The diagnosis: missing libraries, undefined symbols and other load errors, per object.
     pub diagnosis: Diagnosis,
-    /// Definitions of undefined names in audited files and in `--lib-path`.
+    /// The audited files and `--lib-path` files that define undefined names.
     pub providers: Providers,
-    /// Archives whose members were read.
+    /// The set of archives whose members were read.
     pub library: ArchiveSet,
-    /// The prefixes of the files.
+    /// The prefixes of the run, to which reported paths are relative.
     pub prefixes: Prefixes,
     /// Files in the prefixes that have the name of a missing library.
     pub candidates: Candidates,
-    /// Candidates for missing libraries, with the libraries that they need.
+    /// The candidates for missing libraries, with the libraries that they need.
     libraries: LibraryCandidates,
-    /// Plugins whose host program is inferred.
+    /// The plugins whose host program is inferred.
     inferred: Inferred,
-    /// Files of the system that may define undefined symbols or be missing libraries.
+    /// Files of the system, outside of the audited files, that define undefined symbols or have the
+    /// name of a missing library.
     pub installed: Installed,
     /// Paths that could not be read.
     pub problems: Vec<UnreadablePath>,
-    /// Counts of the walk.
+    /// The numbers of walked files and other entries, by kind.
     pub totals: WalkTotals,
-    /// Paths of files, of any content, whose names a policy may require, and of the metadata of
-    /// wheels (`KeptNames`).
+    /// Paths of walked files that a policy may require by name, whatever their content, and of the
+    /// metadata of wheels (`KeptNames`).
     pub named: Vec<PathBuf>,
     /// Links to directories, with the real paths of their targets. Filled only if a policy selects
     /// files by path, or the report lists such links.
     pub linked: Vec<(PathBuf, PathBuf)>,
     /// Dangling links with the name of a library.
     pub dangling: Vec<DanglingLink>,
-    /// By libc.so.6 and the loader that loads it: the loader in the directory of the libc, if that
-    /// is another file with other contents.
+    /// For each libc.so.6 and each loader that loads it from another directory: the loader in the
+    /// directory of the libc. Omitted if both loaders have the same contents.
     own_loaders: FastMap<(FileId, FileId), FileId>,
     /// Libraries that the notes of objects require, and that dlopen cannot open.
     pub missing_dlopens: Vec<MissingDlopen>,
     /// The suspect search path entries of audited objects, for rules that want them.
     pub search_entries: BTreeMap<FileId, SearchEntries>,
-    /// Device code, for rules and commands that want it.
+    /// The device code of files, for rules and commands that want it.
     pub devices: Devices,
     /// Results of the checks of text files, for rules that want them.
     pub package_text: PackageText,
-    /// Text files of the walk.
+    /// The text files that the walk listed.
     texts: Texts,
-    /// All files in the order in which `ldd` would list them, each with its entry point, if any.
-    /// Filled only if every file is an entry point.
+    /// All files in the order in which `ldd` would list them, each with its entry point; `None` for
+    /// a file that cannot be one. Filled only with [`Plan::every_file_is_root`].
     pub listing: Vec<(PathBuf, Option<RootId>)>,
     /// The results of the cross-check, if requested.
     pub cross_check: Option<CrossCheck>,
-    /// The names under which files are started.
+    /// The names under which files are started or opened.
     names: StartNames,
-    /// The given paths, in the order of the walks.
+    /// The given paths: those to audit, then those of `--lib-path`.
     given: Vec<GivenPath>,
     met: ListedNames,
-    /// Duration of each stage.
+    /// The duration of each stage, in order.
     pub timings: Vec<(&'static str, Duration)>,
 }
 
 impl Audit {
-    /// Returns the facts, for another audit of the same files with different entry points.
+    /// Keeps only the facts about the walked files, for another audit of these files with different
+    /// entry points.
     pub fn into_ground(self) -> Ground {
         let Self {
             corpus,
@@ -197,26 +200,27 @@ impl Audit {
         }
     }
 
-    /// The files that were given by name, not found in a directory.
+    /// The files that a given path names directly; files below given directories are left out.
     pub fn given_files(&self) -> FastSet<FileId> {
         let files = self.given.iter().filter(|given| given.kind == Ok(EntryType::File));
         files.filter_map(|given| self.corpus.file_at(&given.path)).collect()
     }
 
-    /// The loader in the directory of `libc`, if `loader` loads this libc.so.6 and is in another
-    /// directory.
+    /// The loader in the directory of `libc`. `None` unless `loader` loads this libc.so.6 from
+    /// another directory, and the two loaders have different contents.
     pub fn own_loader(&self, libc: FileId, loader: FileId) -> Option<FileId> {
         self.own_loaders.get(&(libc, loader)).copied()
     }
 
-    /// Keeps the `names` that may be in a directory that the walk listed: the walk stores only
-    /// hashes of names. For rules that declare `Wants::NAMES_MET`.
+    /// The part of `names` that the walks may have met in the directories that they listed. The
+    /// walks store only hashes of names, so a name may be kept by mistake. For rules that declare
+    /// `Wants::NAMES_MET`.
     pub fn names_met(&self, mut names: FastSet<OsString>) -> FastSet<OsString> {
         self.met.narrow(&mut names);
         names
     }
 
-    /// The facts as the resolve and bind stages see them.
+    /// The facts as the resolve and bind stages see them, without edits.
     pub fn view(&self) -> View<'_> {
         View::new(&self.corpus)
     }
@@ -237,16 +241,16 @@ impl Audit {
     }
 }
 
-/// The walked files: those to audit, and those of `--lib-path`.
+/// The results of the walks over the paths to audit and over `--lib-path`.
 pub struct AuditInput {
-    /// Files below the paths to audit.
+    /// The files at and below the paths to audit.
     pub audited: Walked<Read>,
-    /// Files below the `--lib-path` directories.
+    /// The files at and below the `--lib-path` paths.
     pub providers: Walked<Read>,
 }
 
-/// Walks the paths of the plan in `tree` and reads their files. `seen` counts entries, for a
-/// progress line.
+/// Walks the paths of the plan in `tree` and reads the files there. `seen` counts the walked
+/// entries, for a progress line.
 pub fn read(plan: &Plan, tree: &dyn Tree, seen: &AtomicUsize) -> AuditInput {
     let wants = plan.reading();
     let reading = |wants| move |candidate: walk::WalkedFile<'_>| read_candidate(&candidate, wants);
@@ -277,13 +281,14 @@ pub fn read(plan: &Plan, tree: &dyn Tree, seen: &AtomicUsize) -> AuditInput {
     if plan.lib_paths.is_empty() {
         return AuditInput { audited: audited(), providers: Walked::default() };
     }
-    // One of the two walks often finds a single large library, which one thread reads.
+    // The walks run in parallel: one of them often finds only a single large library, which a
+    // single thread reads.
     let (providers, audited) = parallel::both(plan.threads > 1, providers, audited);
     AuditInput { audited, providers }
 }
 
-/// Device and inode of given objects that may also be below a `--lib-path`. Such an object is read
-/// only once, because it can be larger than all other files below the `--lib-path`.
+/// Device and inode of each given object. If such an object is also below a `--lib-path`, that walk
+/// skips it: it can be larger than all other files there. Empty without `--lib-path`.
 fn given(plan: &Plan, tree: &dyn Tree) -> FastSet<(u64, u64)> {
     let named = plan.paths.iter().take(MOST_GIVEN).filter(|_| !plan.lib_paths.is_empty());
     let inode = |path: &PathBuf| {
@@ -308,7 +313,7 @@ impl Clock {
         self.last = now;
     }
 
-    /// Records a lap only if the step ran.
+    /// Records a lap if the step ran. Otherwise, its time counts for the next lap.
     fn lap_if(&mut self, was_taken: bool, name: &'static str) {
         if was_taken {
             self.lap(name);
@@ -333,7 +338,7 @@ pub struct Ground {
     timings: Vec<(&'static str, Duration)>,
 }
 
-/// Collects the walked files into a corpus.
+/// Collects the walked files into a corpus, and derives the prefixes.
 pub fn collect(plan: &Plan, tree: &dyn Tree, input: AuditInput) -> Ground {
     let mut clock = Clock { last: Instant::now(), laps: Vec::new() };
     let mut corpus = Corpus::default();
@@ -370,7 +375,7 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: AuditInput) -> Ground {
     let found = collector.placed(&given, &linked).into_iter().zip(&linked);
     let leads = |(place, link): (PathBuf, &PathBuf)| Some((place, tree.real_path(link).ok()?));
     let linked = found.filter_map(leads).collect();
-    // Two names may resolve to one file.
+    // Two given names may resolve to one path, whose problem is then listed twice.
     problems.arrange();
     problems.dedup();
     let mut prefixes = prefixes(plan, &given, tree, &corpus, &problems);
@@ -397,9 +402,9 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: AuditInput) -> Ground {
 }
 
 impl Ground {
-    /// With a whitelist: the part of `tree` that the audit may read after the walk. It has the
-    /// prefixes, the `--lib-path` directories and the `--host` programs. `None` without a
-    /// whitelist.
+    /// The part of `tree` that the audit may read after the walk, if the policy is a whitelist. It
+    /// has the prefixes, the `--lib-path` directories and the `--host` programs. `None` without a
+    /// whitelist: the audit may then read all of `tree`.
     pub fn closed<'t>(&self, plan: &Plan, tree: &'t dyn Tree) -> Option<InsideTree<'t>> {
         let closed = plan.policy.is_closed().then(|| {
             let mut seen = self.prefixes.clone();
@@ -413,7 +418,7 @@ impl Ground {
     }
 }
 
-/// Runs all stages after the walk. The collector reads missing facts from `tree`.
+/// Runs all stages after [`collect`]. The collector reads missing facts from `tree`.
 pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     let Ground { mut corpus, prefixes, mut problems, totals, named, linked, dangling, .. } = ground;
     let Ground { names, given: places, met, texts, timings, .. } = ground;
@@ -549,8 +554,8 @@ fn hosts(
     })
 }
 
-/// The entry points to resolve: files given by name, files found by walks, and plugins of host
-/// programs.
+/// The candidates for entry points: files given by name, files found by the walk, and plugins with
+/// their host programs.
 struct EntryPoints {
     given: Vec<Start>,
     walked: Vec<Start>,

@@ -1,7 +1,8 @@
 //! Finds the dynamic loader beside each libc.so.6. glibc's libc.so.6 and ld.so are two parts of one
-//! build: they share private structures, and a libc.so.6 fails under the ld.so of another build.
-//! If a process loads a libc.so.6 with an ld.so of another directory, this module reads the ld.so
-//! beside the libc.so.6. Copies of one ld.so, as in an image without links, are one build.
+//! build: they share private structures, and a libc.so.6 fails under the ld.so of another build. If
+//! a process loads a libc.so.6 with an ld.so of another directory, this module reads the ld.so
+//! beside the libc.so.6. Files with the same contents, as in an image without links, are the same
+//! build.
 
 use super::binding::ResolvedClosures;
 use crate::facts::collect::Collector;
@@ -20,11 +21,11 @@ use std::path::{Path, PathBuf};
 
 /// glibc's C library, by soname.
 const LIBC: &[u8] = b"libc.so.6";
-/// Upper bound, in bytes, of loaders whose contents are compared. glibc's has 0.3 MB.
+/// Maximum size, in bytes, of loaders whose contents are compared. glibc's loader has 0.3 MB.
 const MOST: u64 = 64 << 20;
 
-/// By libc.so.6 and the loader that loads it: the loader in the directory of the libc, if that is
-/// another file with other contents.
+/// Finds, for each libc.so.6 and each loader that loads it from another directory, the loader
+/// beside the libc. The pair is omitted if both loaders have the same contents.
 pub(super) fn find(
     plan: &Plan,
     tree: &dyn Tree,
@@ -64,11 +65,11 @@ pub(super) fn find(
 struct Pair<'a> {
     libc: FileId,
     loader: FileId,
-    /// The name by which the loader is started.
+    /// The file name by which the loader is started.
     name: &'a [u8],
 }
 
-/// Each libc.so.6 with each loader that loads it.
+/// Each libc.so.6, with each loader of an entry point that loads it.
 fn pairs<'a>(corpus: &Corpus, resolved: ResolvedClosures<'a>) -> BTreeSet<Pair<'a>> {
     let is_libc = |file: &FileId| {
         corpus.files[*file].object().and_then(|object| object.soname()) == Some(LIBC)
@@ -90,15 +91,16 @@ fn pairs<'a>(corpus: &Corpus, resolved: ResolvedClosures<'a>) -> BTreeSet<Pair<'
     out
 }
 
-/// The path, in the libc's directory, with the name by which the loader is started (which may be a
-/// link). `None` if the loader itself lies in that directory.
+/// The path at which the libc's own loader would be: in the libc's directory, under the name by
+/// which the loader is started. `None` if the loader itself is in that directory.
 fn beside(corpus: &Corpus, Pair { libc, loader, name }: Pair<'_>) -> Option<PathBuf> {
     let directory: &Path = corpus.files[libc].real.parent()?;
     let is_there = corpus.files[loader].real.parent() == Some(directory);
     (!is_there).then(|| directory.join(OsStr::from_bytes(name)))
 }
 
-/// True for two names or copies of one file. A file that cannot be read equals no other.
+/// True if both files have the same contents, or are one file. False if one of them cannot be read
+/// or has more than `MOST` bytes.
 fn is_same(tree: &dyn Tree, corpus: &Corpus, one: FileId, other: FileId) -> bool {
     let open = |file: FileId| match tree.open(&corpus.files[file].path) {
         Ok(Opened::File(handle)) if handle.stat().len <= MOST => Some(handle),

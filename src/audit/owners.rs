@@ -2,9 +2,10 @@
 //! lists looks up all names. `installed` looks up the owners of its candidates, `archive_owners`
 //! the owners of archives. Without dpkg's lists, no file has an owner.
 //!
-//! The result is that of `dpkg -S FILE`, with two exceptions. A path is also found if the list
-//! spells it through a link to its directory (`/lib` on a merged `/usr`). A diverted path belongs
-//! to the package whose file is installed at it.
+//! The result is the same as from `dpkg -S FILE`, with two exceptions. A path is also found if the
+//! list spells it through a link to its directory (`/lib` on a merged `/usr`). If a file is
+//! diverted, each path belongs to the package whose file is there: the original path to the
+//! diverting package, the new path to the other package.
 
 use crate::id::{FastMap, FastSet};
 use crate::order::Arrange as _;
@@ -16,20 +17,24 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// dpkg's directory of lists, each named after its package: `libfoo1:amd64.list`.
+/// The directory of dpkg's file lists, each named after its package: `libfoo1:amd64.list`.
 const LISTS: &str = "/var/lib/dpkg/info";
-/// Diversions, in three lines each: a path, the path to which dpkg moves it, and the package that
-/// diverts (`:` for the administrator). The file of that package itself is not moved.
+/// dpkg's list of diversions. Each has three lines: a path, the path to which dpkg moves the file,
+/// and the diverting package (`:` for the administrator). The diverting package's own file is not
+/// moved.
 const DIVERSIONS: &str = "/var/lib/dpkg/diversions";
-/// The architectures whose packages may be installed, one per line, the system's own first.
+/// dpkg's list of the architectures whose packages may be installed, one per line, the system's own
+/// first.
 const ARCHITECTURES: &str = "/var/lib/dpkg/arch";
 
-/// Number of lists read in parallel, and upper bounds in bytes for one list and for all. A desktop
-/// has 4,000 lists with 40 MB in total.
+/// Number of lists that are read in parallel between two checks of `MOST_OF_ALL`.
 const AT_ONCE: usize = 256;
+/// Limit for one list, in bytes. A longer list is skipped.
 const MOST_OF_LIST: u64 = 32 << 20;
+/// Limit for all lists, in bytes. No further lists are read beyond it. A desktop has 4,000 lists
+/// with 40 MB in total.
 const MOST_OF_ALL: usize = 256 << 20;
-/// Initial size in bytes of the memory for lists. Most lists are shorter.
+/// Initial size, in bytes, of a thread's memory for lists. Most lists are shorter.
 const ROOM: usize = 256 << 10;
 
 thread_local! {
@@ -42,17 +47,19 @@ thread_local! {
 pub(super) struct Owned {
     /// The path, with links in its directory resolved if the directory exists.
     pub(super) path: PathBuf,
-    /// The package name, as in `libfoo1:amd64` if the system has several architectures.
+    /// The name of the package. If the system has several architectures, it includes the package's
+    /// own, as in `libfoo1:amd64`.
     pub(super) package: String,
 }
 
-/// The owned paths with a requested file name.
+/// The paths with a requested file name that packages own, by file name.
 #[derive(Default)]
 pub(super) struct Owners {
     by_name: FastMap<Box<[u8]>, Vec<Owned>>,
 }
 
-/// dpkg installs the file at `from` as `to`, except a file of `package`.
+/// A diversion: dpkg installs files for the path `from` at the path `to` instead, except the file
+/// of `package`.
 struct Diversion {
     from: PathBuf,
     to: PathBuf,
@@ -60,8 +67,8 @@ struct Diversion {
 }
 
 impl Owners {
-    /// Reads the file lists of all installed packages, and keeps the paths with one of these file
-    /// names.
+    /// Reads the file lists of all installed packages, and keeps the paths whose last part is in
+    /// `names`.
     pub(super) fn read(tree: &dyn Tree, mut names: FastSet<Box<[u8]>>) -> Self {
         let mut out = Self::default();
         if names.is_empty() {
@@ -73,8 +80,8 @@ impl Owners {
         }
         let mut directories = Directories { tree, real: FastMap::default() };
         let diversions = diversions(&mut directories);
-        // The list of a package has the path from which its file was diverted, so these names are
-        // read too.
+        // A list has the path from which a file was diverted, not the path to which it was moved.
+        // Therefore the names of such paths are read too.
         let diverted = diversions.iter().filter(|one| names.contains(name_of(&one.to)));
         let diverted: Vec<Box<[u8]>> = diverted.map(|one| name_of(&one.from).into()).collect();
         names.extend(diverted);
@@ -99,8 +106,8 @@ impl Owners {
         out
     }
 
-    /// The packages of the file at `path`; empty if no list has it. Links in its directory must be
-    /// resolved.
+    /// The packages of the file at `path`; empty if no list has it. Links in the directory of
+    /// `path` must be resolved.
     pub(super) fn of(&self, path: &Path) -> Vec<&str> {
         let owned = self.named(name_of(path)).iter().filter(|owned| owned.path == path);
         owned.map(|owned| &*owned.package).collect()
@@ -112,7 +119,7 @@ impl Owners {
     }
 }
 
-/// Directories with links resolved, memoised.
+/// Resolves the links in directories, and memoises the results.
 struct Directories<'t> {
     tree: &'t dyn Tree,
     real: FastMap<PathBuf, PathBuf>,
@@ -212,7 +219,8 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     lines.filter(|line| !line.is_empty())
 }
 
-/// The bytes of a list, which are read into `memory`; empty if it is too long or cannot be read.
+/// Reads a list into `memory` and returns its bytes; empty if the list is too long or cannot be
+/// read.
 fn contents_in<'m>(tree: &dyn Tree, list: &Path, memory: &'m mut Vec<u8>) -> &'m [u8] {
     let Ok(Opened::File(handle)) = tree.open(list) else { return &[] };
     let len = handle.stat().len;
@@ -224,7 +232,7 @@ fn contents_in<'m>(tree: &dyn Tree, list: &Path, memory: &'m mut Vec<u8>) -> &'m
     &memory[..read]
 }
 
-/// The bytes of a file; `None` if it has more than `most`, or cannot be read.
+/// The bytes of a file; `None` if the file has more than `most` bytes, or cannot be read.
 pub(super) fn contents(tree: &dyn Tree, path: &Path, most: u64) -> Option<Vec<u8>> {
     let Ok(Opened::File(handle)) = tree.open(path) else { return None };
     let len = handle.stat().len;

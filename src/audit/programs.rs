@@ -1,6 +1,6 @@
-//! Programs of the system under a staging directory, which may load plugins that are staged. They
-//! are read and resolved only if such plugins have undefined symbols or missing libraries. Reports
-//! have no findings about these programs.
+//! Reads the programs of the system on which a staging directory will be installed, because these
+//! programs may load staged plugins. They are read and resolved only if staged plugins have
+//! undefined symbols or missing libraries. Reports have no findings about them.
 
 use super::beside;
 use super::binding::BoundClosures;
@@ -17,11 +17,11 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-/// Directories whose programs are read.
+/// Directories in which [`paths`] looks for programs.
 const DIRS: [&str; 5] = ["/usr/bin", "/usr/sbin", "/usr/libexec", "/bin", "/sbin"];
 
-/// Paths of the files and links in these directories. Links in the paths of the directories are
-/// resolved.
+/// The paths of all files and links in the directories of programs. The directories have their real
+/// paths, each once.
 pub(super) fn paths(tree: &dyn Tree) -> Vec<PathBuf> {
     // A system may lack some of these directories.
     let real = DIRS.iter().filter_map(|dir| tree.real_path(Path::new(dir)).ok());
@@ -38,14 +38,14 @@ pub(super) fn paths(tree: &dyn Tree) -> Vec<PathBuf> {
     out
 }
 
-/// Programs with the libraries that they load at startup.
+/// Programs of the system, with the libraries that they load at startup.
 pub(super) struct SystemPrograms {
     resolver: Resolver,
     closures: Closures,
 }
 
 impl SystemPrograms {
-    /// Reads and resolves the programs of the system.
+    /// Reads the files in the directories of programs, and resolves those that are programs.
     pub(super) fn read(
         plan: &Plan,
         tree: &dyn Tree,
@@ -66,7 +66,7 @@ impl SystemPrograms {
         Self { resolver, closures }
     }
 
-    /// The programs as input for `diagnosis`.
+    /// The programs as input for `diagnosis`. Their symbols are not bound.
     pub(super) fn source<'a>(
         &'a self,
         plan: &'a Plan,

@@ -1,5 +1,5 @@
-//! The loop of the binding queries. A round returns the tables and relocations that it lacks, the
-//! collector reads them, and the round runs again. Nothing runs if the plan has no query.
+//! The loops of the binding queries. A query requests the tables and relocations that it lacks, the
+//! collector reads them, and the query runs again. Only queries that an enabled rule wants run.
 
 use super::Audit;
 use super::binding::BoundClosures;
@@ -14,20 +14,21 @@ use crate::plan::Plan;
 use crate::resolve::resolver::Resolver;
 
 impl Audit {
-    /// The names that two libraries in the scope of `root` define differently, and the definition
-    /// that each reference of a library gets. Filled only if the plan requests this query.
+    /// The names that two libraries in the scope of `root` define differently, with the definition
+    /// that references of the libraries get. Empty unless an enabled rule wants this query.
     pub fn duplicate_definitions(&self, root: RootId) -> &[DuplicateName] {
         self.queries.duplicates(root)
     }
 
-    /// The libraries that each object under `root` binds to; filled only if the plan requests this
-    /// query.
+    /// For each object under `root`, the libraries to which its references are bound. Empty unless
+    /// an enabled rule wants this query.
     pub fn bound_libraries(&self, root: RootId) -> &[BoundLibrary] {
         self.queries.bound(root)
     }
 }
 
-/// Answers the queries that the plan asks for. Reads only tables and relocations, and adds no file.
+/// Answers the queries that enabled rules want. Only tables and relocations of known files are
+/// read: no file is added to the corpus.
 pub(super) fn answer(
     plan: &Plan,
     facts: &SharedFacts<'_, '_>,

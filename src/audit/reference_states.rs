@@ -1,7 +1,7 @@
-//! The state of each undefined reference under each entry point. It is one of three: `check`
-//! reports the reference, a missing library explains it, or a host program or a library of the
-//! system is assumed to define it. The diagnosis summarises the states per object; a view about one
-//! symbol needs them per entry point.
+//! The state of each undefined reference under each entry point. A reference has one of three
+//! states. A finding reports it as undefined, a missing library explains it, or a host program or
+//! system library is assumed to define it. The diagnosis summarises the states per object; a view
+//! about one symbol needs them per entry point.
 
 use super::binding::BoundClosures;
 use super::{Audit, source};
@@ -9,7 +9,8 @@ use crate::diagnosis::{self, Claims, Explanations, HostLibraries, ReferenceUnder
 use crate::plan::Plan;
 
 impl Audit {
-    /// The states of all undefined references, in the order of the entry points.
+    /// The states of all undefined references under all entry points, in the order of the entry
+    /// points.
     pub fn reference_states(&self, plan: &Plan) -> Vec<ReferenceUnderRoot> {
         let Self { resolver, closures, bindings, providers, libraries, inferred, .. } = self;
         let bound = BoundClosures { resolver, closures, bindings };

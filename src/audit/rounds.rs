@@ -1,12 +1,12 @@
-//! The loop of a stage over missing facts: the stage returns them, the collector reads them, and
-//! the stage runs again. A round that answers no need would repeat forever. That is an internal
-//! error, and ends the run.
+//! The loop of a stage over missing facts: the stage returns requests ([`Need`]), the collector
+//! reads the facts, and the stage runs again. If a round answers no request, the loop would never
+//! end. This is an internal error, and ends the run.
 
 use crate::facts::collect::Collector;
 use crate::facts::{Corpus, Need};
 
-/// Maximum number of needs of a round that are checked. The collector answers all or none, so a few
-/// suffice.
+/// Maximum number of unanswered needs that a round remembers, to check that they were answered. The
+/// collector answers all needs of a round or none, so a few suffice.
 const WATCHED: usize = 16;
 
 /// Runs one stage of the audit in rounds until no fact is missing.
@@ -15,7 +15,7 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    /// The rounds of the stage with this name.
+    /// The rounds of the stage with this name, which appears in the message of an internal error.
     pub(super) fn of(stage: &'static str) -> Self {
         Self { stage }
     }
@@ -39,8 +39,8 @@ impl Rounds {
     ///
     /// # Panics
     ///
-    /// Panics if the round answers no need: the stage returned none, or only needs that were
-    /// answered before or cannot be answered. `main` then exits with status 70.
+    /// Panics if the round answers no need: the list is empty, or each need was answered before or
+    /// cannot be answered. `main` then exits with status 70.
     pub(super) fn answer(
         &self,
         corpus: &mut Corpus,
@@ -52,7 +52,8 @@ impl Rounds {
         round.end(corpus);
     }
 
-    /// Begins a round with these needs.
+    /// Remembers some of the unanswered `needs`, for [`Round::end`]. The caller then answers all
+    /// `needs`.
     pub(super) fn begin(&self, corpus: &Corpus, needs: &[Need]) -> Round {
         let open = needs.iter().filter(|need| !corpus.answers(need));
         let open = open.take(WATCHED).cloned().collect();
@@ -68,11 +69,11 @@ pub(super) struct Round {
 }
 
 impl Round {
-    /// Ends the round.
+    /// Checks that one of the remembered needs is now answered.
     ///
     /// # Panics
     ///
-    /// Panics if it answered no need.
+    /// Panics if none is answered, or if no need was remembered.
     pub(super) fn end(self, corpus: &Corpus) {
         let Self { stage, count, open } = self;
         assert!(

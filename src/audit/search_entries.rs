@@ -1,5 +1,5 @@
-//! The entries of DT_RPATH and DT_RUNPATH of audited objects, and the directories that they name.
-//! The directories are probed, not listed, and their states are cached.
+//! Finds suspect entries in DT_RPATH and DT_RUNPATH of audited objects. The directories that the
+//! entries name are probed, not listed, and their states are cached.
 
 use super::binding::ResolvedClosures;
 use crate::diagnosis::Site;
@@ -18,51 +18,55 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
-/// One entry of a search path.
+/// One entry of a search path (DT_RPATH or DT_RUNPATH), with the state of its directory.
 #[derive(Clone, Debug)]
 pub struct SearchEntry {
-    /// The text in the file.
+    /// The entry as written in DT_RPATH or DT_RUNPATH.
     pub text: Vec<u8>,
     /// True if the entry begins with `$ORIGIN`.
     pub is_of_origin: bool,
-    /// The directory, with tokens expanded; the text if a token has no value.
+    /// The directory that the entry names, with tokens replaced. If a token has no value, the text
+    /// of the entry.
     pub directory: PathBuf,
-    /// The path after each link that the kernel follows. The last one has no links.
+    /// The path of the directory after each link that the kernel follows on the way. The last path
+    /// has no more links.
     pub links: Vec<PathBuf>,
     /// The state of the directory.
     pub state: EntryState,
-    /// A world-writable directory on one of these paths: any user can place other files there.
+    /// A world-writable directory through which every user can put other files into the directory;
+    /// `None` if there is none. It is in the path of `directory` or of one of `links`.
     pub writable: Option<PathBuf>,
 }
 
 /// The state of a search directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EntryState {
-    /// A directory.
+    /// The directory exists.
     Directory,
     /// The path does not exist, or is not a directory.
     Absent,
-    /// Not searched: musl ignores a whole search path because of the token in this entry.
+    /// musl ignores the whole search path because of the token in this entry.
     Ignored,
-    /// Not known: the path is relative, in `/proc`, or cannot or must not be read.
+    /// The state is not known: the path is relative, in `/proc`, cannot be examined, or must not be
+    /// read under a whitelist.
     Unknown,
 }
 
-/// The suspect entries of one object, and its first occurrence in a closure. If the object is
-/// loaded by several paths, `$ORIGIN` has several values. An entry is absent if its directory is
-/// absent for each value.
+/// The suspect entries of one object. If the object is loaded by several paths, `$ORIGIN` has
+/// several values. The state of an entry is `Absent` only if its directory is absent for each
+/// value.
 #[derive(Debug)]
 pub struct SearchEntries {
     /// The first occurrence of the object in a closure.
     pub site: Site,
-    /// Entries that do not start with `$ORIGIN` or lead out of the object's prefix, and entries
-    /// whose directory is absent. Each occurs once, in the order of the search path, and at most 64
+    /// Entries that lead out of the object's prefix, that do not begin with `$ORIGIN`, or whose
+    /// directory is absent. Each text occurs once, in the order of the search path, and at most 64
     /// are kept.
     pub entries: Vec<SearchEntry>,
-    /// Number of entries that were not checked: all after the 64th kept one.
+    /// Number of entries that were not checked: all entries after the 64th kept entry.
     pub left_out: usize,
-    /// The needs that loaders satisfy through the search path, under any entry point: the name, and
-    /// the path at which the library is found.
+    /// The needs that the loader satisfies through this search path under any entry point, each
+    /// with the path at which the library is found.
     pub found: BTreeSet<(StrId, StrId)>,
 }
 
@@ -72,13 +76,13 @@ const MOST: usize = 64;
 const MOST_KNOWN: usize = 10_000;
 
 impl SearchEntry {
-    /// True if the entry stays in `prefix`, by its text and by all links on the path.
+    /// True if the directory is in `prefix`, by its path and by its path after each link.
     pub fn is_inside(&self, prefix: &Path) -> bool {
         let mut paths = [&self.directory].into_iter().chain(&self.links);
         paths.all(|path| without_dots(path).starts_with(prefix))
     }
 
-    /// True if a rule may report it. The object is in `prefix`.
+    /// True if a rule may report the entry. `prefix` is the prefix of the object.
     fn is_suspect(&self, prefix: Option<&Path>) -> bool {
         self.state == EntryState::Absent
             || !self.is_of_origin
@@ -86,8 +90,9 @@ impl SearchEntry {
     }
 }
 
-/// S_IWOTH and S_ISVTX.
+/// S_IWOTH: every user can write in the directory.
 const WRITABLE: u32 = 0o002;
+/// S_ISVTX: in the directory, users can remove or rename only their own files.
 const STICKY: u32 = 0o1000;
 
 /// Finds the suspect entries of the audited objects that entry points load.
@@ -102,7 +107,8 @@ pub(super) fn find(
     if !plan.rule_wants.holds(Wants::SEARCH_ENTRIES) {
         return out;
     }
-    // Each path by which a library is opened gives `$ORIGIN` another value.
+    // The files and paths that were checked: a library has a value of `$ORIGIN` for each path by
+    // which it is opened.
     let mut met: FastSet<(FileId, StrId)> = FastSet::default();
     let mut probes = Probes { tree, plan, prefixes, known: FastMap::default() };
     for (root, closure) in resolved.closures.roots.entries() {
@@ -124,7 +130,8 @@ pub(super) fn find(
                     let list = resolve::entries(list, loader);
                     place.insert(SearchEntries::new(site, list, entry, is_suspect));
                 }
-                // An entry is in use if one value of `$ORIGIN` leads it to a directory.
+                // An entry is not absent if its directory exists for one of the values of
+                // `$ORIGIN`.
                 Entry::Occupied(mut found) => found.get_mut().entries.retain(|known| {
                     known.state != EntryState::Absent
                         || entry(&known.text).state == EntryState::Absent
@@ -160,7 +167,8 @@ fn note_found(closures: &Closures, out: &mut BTreeMap<FileId, SearchEntries>) {
 }
 
 impl SearchEntries {
-    /// The suspect entries of a search path; `entry` probes one.
+    /// Keeps the entries of `list` that `is_suspect` accepts. `entry` probes the directory of one
+    /// entry.
     fn new<'t>(
         site: Site,
         list: impl Iterator<Item = &'t [u8]>,
@@ -176,7 +184,7 @@ impl SearchEntries {
             }
             let entry = entry(text);
             if entry.state == EntryState::Ignored {
-                // The other entries are not searched either.
+                // musl then ignores the other entries too.
                 out.entries = vec![entry];
                 break;
             }
@@ -188,7 +196,8 @@ impl SearchEntries {
     }
 }
 
-/// `$ORIGIN`: the directory of the program's file, or of the path by which a library was opened.
+/// The value of `$ORIGIN`: the directory of the program's real path, or of the path by which a
+/// library was opened.
 fn origin(
     corpus: &Corpus,
     resolved: ResolvedClosures<'_>,
@@ -201,8 +210,7 @@ fn origin(
     path.parent().unwrap_or(path).as_os_str().as_bytes().to_vec()
 }
 
-/// The facts about one directory: its state, its path after each link, and the world-writable
-/// directory on one of these paths.
+/// The facts about one directory, as in [`SearchEntry`]: `state`, `links` and `writable`.
 type Probed = (EntryState, Vec<PathBuf>, Option<PathBuf>);
 
 /// Probes directories, and caches their states.
@@ -250,14 +258,15 @@ impl Probes<'_> {
         (state, links, writable)
     }
 
-    /// The path after each link that the kernel follows on its way to `directory`.
+    /// The path of `directory` after each link that the kernel follows on the way to it.
     fn links(&self, directory: &Path) -> Vec<PathBuf> {
         let mut out: Vec<PathBuf> = Vec::new();
         // A slash or `.` at the end would hide that the last part is a link.
         let directory: PathBuf = directory.components().collect();
         while out.len() < MOST_LINKS {
             let path = out.last().unwrap_or(&directory);
-            // The directories above the first link are no links, so `..` there leads to the parent.
+            // None of the directories above the first link is a link, so `..` removes the previous
+            // part of the path.
             let first =
                 path.ancestors().filter_map(|path| Some((path, self.tree.read_link(path).ok()?)));
             let Some((link, target)) = first.last() else { break };
@@ -275,9 +284,9 @@ impl Probes<'_> {
         out
     }
 
-    /// The nearest directory through which any user can change the files in `directory`:
-    /// `directory` itself, a directory above it without the sticky bit, or one in which the next
-    /// part of the path is missing.
+    /// The nearest directory through which any user can change the files in `directory`. This is
+    /// `directory` itself, a directory above it without the sticky bit, or a directory in which the
+    /// next part of the path is missing.
     fn writable(&self, directory: &Path) -> Option<PathBuf> {
         let mut is_missing = false;
         for path in directory.ancestors() {

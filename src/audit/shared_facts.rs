@@ -1,6 +1,7 @@
-//! The facts while two stages run at the same time. Each stage reads them under a lock, and facts
-//! are added only while neither stage reads. Between two reads of one stage, the other may add
-//! facts. At most one of the two may add files, because ids of files must not depend on timing.
+//! Shares the corpus between two stages that run at the same time. Each stage reads the corpus
+//! under a lock, and facts are added only while neither stage reads. Between two reads of one
+//! stage, the other stage may add facts. At most one of the two stages may add files, because ids
+//! of files must not depend on timing.
 
 use super::rounds::Rounds;
 use crate::facts::collect::{ByFile, Collector};
@@ -8,7 +9,7 @@ use crate::facts::{Corpus, Need};
 use crate::format::archive::{DefiningMember, RequestedNames};
 use std::sync::{PoisonError, RwLock};
 
-/// The facts and their collector, behind a lock.
+/// The corpus and its collector, behind a lock that two stages share.
 pub(super) struct SharedFacts<'f, 't>(RwLock<CorpusAndCollector<'f, 't>>);
 
 struct CorpusAndCollector<'f, 't> {
@@ -21,21 +22,24 @@ impl<'f, 't> SharedFacts<'f, 't> {
         Self(RwLock::new(CorpusAndCollector { corpus, collector }))
     }
 
-    /// Runs `look` on the facts. `look` must not lock the facts again.
+    /// Runs `look` on the corpus. `look` must not call a method of this type, because the lock is
+    /// not reentrant.
     pub(super) fn read<T>(&self, look: impl FnOnce(&Corpus) -> T) -> T {
-        // After a panic of the other stage, the run ends with an internal error anyway.
+        // The lock is poisoned only after a panic of the other stage. The run then ends with an
+        // internal error anyway.
         let facts = self.0.read().unwrap_or_else(PoisonError::into_inner);
         look(facts.corpus)
     }
 
-    /// Adds facts, while the other stage waits.
+    /// Runs `add`, which may add facts, while the other stage waits.
     pub(super) fn write<T>(&self, add: impl FnOnce(&mut Corpus, &mut Collector<'t>) -> T) -> T {
         let mut facts = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let CorpusAndCollector { corpus, collector } = &mut *facts;
         add(corpus, collector)
     }
 
-    /// The definitions of `names` in members of archives.
+    /// The definitions of `names` in members of archives, by the file of the archive. Defects of
+    /// archives are added to the corpus.
     pub(super) fn archive_definitions(&self, names: &RequestedNames) -> ByFile<DefiningMember> {
         let facts = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let (found, mut defects) = facts.collector.archive_definitions(facts.corpus, names);
@@ -47,8 +51,8 @@ impl<'f, 't> SharedFacts<'f, 't> {
         found
     }
 
-    /// Repeats `ask` until all facts that it needs have been read. `ask` must not need members of
-    /// archives. The other stage continues while files are read.
+    /// Repeats `ask` until all facts that it needs have been read. `ask` must not request members
+    /// of archives. The other stage may continue while files are read.
     pub(super) fn until<T>(
         &self,
         rounds: &Rounds,

@@ -1,5 +1,6 @@
-//! Traces undefined symbols to archives: the members that refer to them, and the origin of those
-//! members. It runs only if members were read. The rule `undefined-symbol` reports the result.
+//! Traces undefined symbols to archives: finds the members that refer to a symbol, and the archives
+//! from which these members were merged. The trace is empty if no members were read. The rule
+//! `undefined-symbol` reports the result.
 
 use super::Audit;
 use super::archives::is_about;
@@ -13,32 +14,35 @@ use object::elf;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Maximum number of members reported for one symbol; a longer list would not help the reader.
+/// Maximum number of members that are listed for one symbol; a longer list would not help the
+/// reader.
 const MOST: usize = 3;
 
-/// One undefined symbol of one object, in the archive from which the object was probably linked.
+/// The references to one undefined symbol of an object, in the archive from which the object was
+/// probably linked.
 #[derive(Debug)]
 pub struct Traced {
-    /// The archive.
+    /// The archive that has `members`.
     pub archive: ArchiveId,
-    /// The first members that refer to the symbol, each with the archive from which it was merged,
-    /// if known.
+    /// The first members that refer to the symbol. Each has the archive from which it was merged;
+    /// `None` if that is not known.
     pub members: Vec<(MemberId, Option<ArchiveId>)>,
-    /// Number of further members of the archive that refer to the symbol.
+    /// Number of further members of the archive that refer to the symbol and are not in `members`.
     pub more: usize,
 }
 
 /// Traced symbols by object and name.
 pub type Traces = FastMap<(FileId, Vec<u8>), Traced>;
 
-/// The members that are known to be in an object: the object exports one of their strong
-/// definitions. Of other members, this is not known: they may be hidden, or not linked at all.
-/// Two kinds of exports prove nothing. A program has copies of data that a library defines, and
-/// many archives define `main`.
+/// Decides which members are known to be in an object: the object exports one of their strong
+/// definitions. Other members may be in the object without an export, or not linked at all. Two
+/// kinds of exports prove nothing: a program's copies of data that a library defines, and `main`,
+/// which many archives define.
 struct LinkedMembers<'a> {
     library: &'a ArchiveSet,
     /// Hashes of the names for which the object exports a strong definition.
     exported: FastSet<u64>,
+    /// The results for members that were looked up.
     known: FastMap<MemberId, bool>,
 }
 
@@ -61,14 +65,15 @@ impl<'a> LinkedMembers<'a> {
     fn has(&mut self, member: MemberId) -> bool {
         let Self { library, exported, known } = self;
         *known.entry(member).or_insert_with(|| {
-            // Many objects have a copy of a unique definition, as of a weak one.
+            // A definition with STB_GNU_UNIQUE proves nothing: like a weak one, it has copies in
+            // many objects.
             let mut strong = library.hashes_of(member, |kind| kind == SymbolKind::Strong);
             strong.any(|hash| exported.contains(&hash))
         })
     }
 }
 
-/// The names of data in a program that a library defines too: the targets of copy relocations.
+/// The names of data that a program copies from a library with copy relocations.
 fn copies<'a>(audit: &Audit, file: FileId, object: &'a Object) -> FastSet<&'a [u8]> {
     let data = object.references.iter().filter(|one| matches!(one.kind, RefKind::Copy { .. }));
     let mut names: FastSet<&[u8]> = data.map(|one| object.reference_name(one)).collect();
@@ -79,12 +84,11 @@ fn copies<'a>(audit: &Audit, file: FileId, object: &'a Object) -> FastSet<&'a [u
     names
 }
 
-/// Traces all undefined symbols. A symbol is omitted if no archive refers to it that the object was
-/// linked from, as far as this is known. All members count of an archive that a policy names. So do
-/// those of an archive that is merged from others, if it was given by its own path, or if one of its
-/// members is known to be in the object: archives of one package may share members. Of other
-/// archives, only members that are known to be in the object count: a directory of archives has
-/// many that no link took.
+/// Traces all undefined symbols. A symbol is omitted if none of the archives from which the object
+/// was probably linked refers to it. If a policy names an archive, any of its members may be
+/// listed. The same holds for a merged archive that was given by its own path, or that has a member
+/// known to be in the object. In other archives, only members known to be in the object may be
+/// listed: many archives of a directory have no part in a link.
 pub fn trace(audit: &Audit, plan: &Plan) -> Traces {
     let mut out = Traces::default();
     let library = &audit.library;
@@ -138,9 +142,9 @@ pub fn trace(audit: &Audit, plan: &Plan) -> Traces {
     out
 }
 
-/// The preferred archive with members that count, and these members. `places` has the rank of each
-/// archive (lower ranks are preferred), and true if all its members count. Otherwise only linked
-/// members count.
+/// The best archive with members that may be listed, and these members. `places` has the rank of
+/// each archive, the best first, and true if all its members may be listed. Otherwise, only members
+/// known to be in the object may be listed. `None` if no archive has such a member.
 fn referring<'r>(
     groups: impl Iterator<Item = (ArchiveId, &'r [MemberId])>,
     places: &FastMap<ArchiveId, (usize, bool)>,

@@ -1,8 +1,8 @@
-//! Answers `archive --self`: which archives below a directory refer to names that no archive,
-//! shared library or linker of the system defines. A linker script stands for the files that it
-//! names, and a start file of compilers counts as an archive. `cover::lacking` searches the
-//! archives. This file searches the shared libraries, and reads sections and relocations of the few
-//! members that are left.
+//! Answers `archive --self`: finds the archives below a directory that refer to names which no
+//! archive, shared library or linker of the system defines. Linker scripts are replaced by the
+//! files that they name, and start files of compilers are treated as archives. `cover::lacking`
+//! searches the archives. This module searches the shared libraries. It also reads the sections and
+//! relocations of the members that still refer to undefined names.
 
 use super::{Audit, Ground, LIBC_NONSHARED};
 use crate::cover::{
@@ -26,19 +26,20 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 
-/// An archive with references that stay undefined, or may stay undefined, in every link.
+/// An archive with references that stay undefined, or may stay undefined, however it is linked.
 #[derive(Debug)]
 pub struct Unlinkable {
-    /// The archive.
+    /// The archive whose members have the references.
     pub archive: ArchiveId,
-    /// Names without a definition, sorted, each with the members that refer to it.
+    /// Names that no file or linker defines, sorted, each with the members that refer to it.
     pub undefined: Vec<UndefinedName>,
     /// Names that an unreadable file may define, or that a linker defines under a condition (see
-    /// [`LinkerDefined`]).
+    /// [`LinkerDefined`]). They are sorted, each with the members that refer to it.
     pub unknown: Vec<UndefinedName>,
 }
 
-/// True for an object that compilers add to every link (`STARTFILE_SPEC` of GCC).
+/// True for the path of a start file: an object that compilers add to every link, such as `crt1.o`
+/// (`STARTFILE_SPEC` of GCC).
 pub(super) fn is_start_file(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let Some(stem) = name.strip_suffix(".o") else { return false };
@@ -47,12 +48,13 @@ pub(super) fn is_start_file(path: &Path) -> bool {
 }
 
 impl Ground {
-    /// Files named like a library that may be linker scripts.
+    /// Walked files with the name of a library that are neither ELF files nor archives: they may be
+    /// linker scripts.
     pub fn scripts(&self) -> impl Iterator<Item = &Path> {
         self.texts.all(Class::LinkerScript)
     }
 
-    /// Reads the files that linker scripts name, as providers.
+    /// Reads the files at `paths`, which linker scripts name, as if they were below `--lib-path`.
     pub fn add_providers(&mut self, plan: &Plan, tree: &dyn Tree, paths: &[PathBuf]) {
         let reading = plan.provider_reading();
         let visit = Visit {
@@ -68,19 +70,19 @@ impl Ground {
     }
 }
 
-/// A name, and the target for which it is needed.
+/// A name, and the target of the member that refers to it; `None` if the target is unknown.
 type WantedName = (NameId, Option<Target>);
 
 impl Audit {
-    /// Shared libraries that a link may take definitions from.
+    /// The shared libraries below `--lib-path`, whose definitions a link may use.
     pub fn shared_providers(&self) -> impl Iterator<Item = (FileId, &Object)> {
         let files = self.corpus.files.entries().filter(|(_, facts)| facts.provider);
         let objects = files.filter_map(|(file, facts)| Some((file, facts.object()?)));
         objects.filter(|(_, object)| object.is_library())
     }
 
-    /// The archives with names that stay undefined, or may stay undefined, in every link with the
-    /// files that were read.
+    /// The archives in `archives` with names that stay undefined, or may stay undefined, in every
+    /// link with the files that were read.
     pub fn unlinkable(
         &self,
         tree: &dyn Tree,
@@ -138,9 +140,9 @@ impl Audit {
         asked.into_iter().zip(answers).filter_map(|(asked, is)| is.then_some(asked)).collect()
     }
 
-    /// The targets of files that may define any name: members without a readable table or index,
-    /// shared libraries without a readable table, and unreadable files. `None` stands for an
-    /// unknown target.
+    /// The targets of files that may define any name, because they could not be read. These are
+    /// members without a readable symbol table or index, shared libraries without a readable table,
+    /// and unreadable files. `None` stands for an unknown target.
     fn unread(&self) -> FastSet<Option<Target>> {
         let library = &self.library;
         let archives = library.entries().map(|(archive, _)| archive);
@@ -157,12 +159,13 @@ impl Audit {
         out
     }
 
-    /// True if neither the member's symbol table nor the archive index lists its definitions.
+    /// True if the definitions of a member are unknown: neither its symbol table nor the archive
+    /// index lists them.
     pub fn is_unread(&self, member: MemberId) -> bool {
         self.library.member(member).is_unknown() && self.library.hashes(member).is_empty()
     }
 
-    /// The answer for one archive, without the references that no linker reports.
+    /// The result for one archive, without the references that no linker would report.
     fn refined(
         &self,
         tree: &dyn Tree,
@@ -211,8 +214,8 @@ impl Audit {
         Unlinkable { archive, undefined, unknown }
     }
 
-    /// The archives below one of `dirs`, sorted by path. The caller passes each directory as typed
-    /// and with links resolved.
+    /// The archives below one of `dirs`, sorted by path. The caller must pass each directory twice:
+    /// as typed, and with links resolved.
     pub fn archives_below(&self, dirs: &[PathBuf]) -> Vec<ArchiveId> {
         let is_below = |facts: &FileFacts| {
             let names = facts.names.iter().map(|name| name.path.as_path());
@@ -229,7 +232,7 @@ impl Audit {
     }
 }
 
-/// A name without its version.
+/// A name without its version: the part before `@`.
 fn plain(name: &[u8]) -> &[u8] {
     memchr::memchr(b'@', name).map_or(name, |at| &name[..at])
 }

@@ -1,6 +1,6 @@
-//! Finds the effect of a fix: resolves and binds again, with some objects changed. The stages run
-//! on a [`View`] with edits, only for the entry points that load a changed object. The callers are
-//! `libraries`, `patch` and `prove` of `fix`.
+//! Finds the effect of a fix: resolves and binds again as if some objects were changed. The stages
+//! run on a [`View`] with edits, only for the entry points that load an edited object. The callers
+//! are `libraries`, `patch` and `prove` of `fix`.
 
 use super::binding::{BoundClosures, ResolvedClosures};
 use super::{Audit, EntryPoints, binding, hosts, resolve, source};
@@ -21,16 +21,17 @@ use crate::tree::Tree;
 use object::elf;
 use std::collections::BTreeSet;
 
-/// A load error of an object.
+/// An error of an object at load, in a form that can be compared before and after a fix.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LoadError {
     /// The object with the error.
     pub file: FileId,
-    /// The kind of error.
+    /// The kind of error, such as `missing` or `undefined`.
     pub kind: &'static str,
-    /// The library, symbol, version or object that the error is about.
+    /// The name of the library, symbol, version or object that the error is about.
     pub name: Vec<u8>,
-    /// The symbol's version, or the loader's message.
+    /// The version of the symbol, if the error is about a symbol with a version. The loader's
+    /// message, if the loader stops. Otherwise `None`.
     pub detail: Option<Vec<u8>>,
 }
 
@@ -41,26 +42,26 @@ impl LoadError {
     }
 }
 
-/// The result of a fix under the entry points that load a changed object.
+/// The state after a fix, under the entry points that load an edited object.
 pub struct LoadsAfterFix {
-    /// Load errors.
+    /// All load errors that remain.
     pub errors: BTreeSet<LoadError>,
     /// Files that an entry point loaded before the fix, and no longer loads.
     pub lost: FastSet<FileId>,
-    /// Files with references that a host program is assumed to define.
+    /// Files with undefined references that a host program is assumed to define.
     pub hosted: FastSet<FileId>,
     /// All files that entry points load after the fix.
     pub loaded: FastSet<FileId>,
 }
 
-/// The file of an entry point, and its host program.
+/// The file of an entry point, and the file of its host program; `None` if it has none.
 type HostedFile = (FileId, Option<FileId>);
 
 fn key(closure: &Closure) -> HostedFile {
     (closure.root.file, closure.root.host)
 }
 
-/// A reference of a file under one entry point.
+/// A symbol reference of a file under one entry point.
 #[derive(PartialEq, Eq, Hash)]
 struct Referred {
     root: HostedFile,
@@ -68,7 +69,7 @@ struct Referred {
     symbol: SymbolIndex,
 }
 
-/// Some entry points, resolved and bound again.
+/// Some entry points after they were resolved and bound again.
 struct Repeated {
     resolver: Resolver,
     closures: Closures,
@@ -76,7 +77,7 @@ struct Repeated {
 }
 
 impl Repeated {
-    /// The file to which each reference is bound.
+    /// For each reference, the file whose definition it is bound to.
     fn winners(&self) -> FastMap<Referred, FileId> {
         let mut out = FastMap::default();
         for (closure, bound) in self.closures.roots.iter().zip(&self.bindings) {
@@ -94,7 +95,7 @@ impl Repeated {
 }
 
 impl Audit {
-    /// The load errors in `diagnosis`.
+    /// The load errors that a diagnosis contains.
     pub fn faults(diagnosis: &diagnosis::Diagnosis) -> BTreeSet<LoadError> {
         let mut out: BTreeSet<LoadError> = BTreeSet::new();
         for missing in &diagnosis.missing {
@@ -117,7 +118,8 @@ impl Audit {
         out
     }
 
-    /// Reads the facts that an edit of these files needs: their tables and relocations.
+    /// Reads the tables and relocations of `files`, which the stages need if these files are
+    /// edited.
     pub fn read_for_edits(&mut self, plan: &Plan, tree: &dyn Tree, files: &[FileId]) {
         let needs = files.iter().flat_map(|file| {
             let bare = self.corpus.files[*file].object().is_some_and(|o| o.tables.is_none());
@@ -134,7 +136,8 @@ impl Audit {
         self.loaded_again(plan, tree, edits).errors
     }
 
-    /// The load errors as in [`Self::again`], and the files that an entry point no longer loads.
+    /// Resolves, binds and diagnoses again with the edits applied, under all entry points that load
+    /// an edited object.
     pub fn loaded_again(&mut self, plan: &Plan, tree: &dyn Tree, edits: &Edits) -> LoadsAfterFix {
         let files = |closure: &Closure| -> FastSet<FileId> {
             closure.found().map(|(_, file)| file).collect()
@@ -172,9 +175,9 @@ impl Audit {
         }
     }
 
-    /// The first name, in byte order, that the edits bind to another file. A name that is weak in
-    /// both files is skipped: it is an inline function or a template, whose definitions are
-    /// interchangeable.
+    /// The first name, in byte order, with a reference that the edits bind to another file; `None`
+    /// if there is none. A name that is weak in both files is skipped: it is an inline function or
+    /// a template, and its definitions are interchangeable.
     pub fn rebound(&mut self, plan: &Plan, tree: &dyn Tree, edits: &Edits) -> Option<Vec<u8>> {
         let roots: Vec<RootId> = self.roots_with(edits).collect();
         let plan = Plan { facts: true, ..plan.clone() };
@@ -195,7 +198,7 @@ impl Audit {
         changed.min()
     }
 
-    /// Resolves and binds these entry points again.
+    /// Resolves and binds these entry points again, with the edits applied.
     fn repeat(
         &mut self,
         plan: &Plan,
@@ -223,7 +226,7 @@ impl Audit {
     }
 
     fn roots_with<'a>(&'a self, edits: &'a Edits) -> impl Iterator<Item = RootId> + 'a {
-        // A plugin depends on the files of its host program, too.
+        // A plugin also depends on the files that its host program loads.
         let loads =
             |closure: &Closure| closure.in_scope().any(|(_, file)| edits.contains_key(&file));
         self.closures.roots.entries().filter(move |(_, c)| loads(c)).map(|(root, _)| root)

@@ -9,14 +9,16 @@ use crate::format::elf::tables::Tables;
 /// searched filter by filter.
 const MOST: usize = 1 << 24;
 
-/// The objects of a scope, by the hash words of their definitions.
+/// The objects of a scope, by the words of their definitions. A word is a GNU hash without its
+/// lowest bit.
 pub(super) struct Definers {
     /// Words, each with the position of its object in the scope.
     sorted: Vec<(u32, u32)>,
 }
 
 impl Definers {
-    /// The index of `tables`, in scope order; `None` if it would be too large.
+    /// Indexes the objects of a scope; `tables` has their tables in search order. `None` if they
+    /// have more than [`MOST`] definitions.
     pub(super) fn new<'t>(tables: impl Iterator<Item = Option<&'t Tables>>) -> Option<Self> {
         let mut sorted = Vec::new();
         for (position, tables) in (0..).zip(tables) {

@@ -1,5 +1,5 @@
-//! Binds one entry point: checks versions, looks up the references that objects leave undefined in
-//! their own closures, then relocates the modules and collects the loader's messages.
+//! Binds one entry point. The steps: check versions, look up the references that objects leave
+//! undefined in their own closures, relocate the modules, and collect the loader's messages.
 //!
 //! A module is skipped if its own closure resolves every reference and all files of that closure
 //! are in the scope of the entry point. If all bindings are requested, every module is relocated.
@@ -16,21 +16,21 @@ use crate::id::{FastMap, FastSet, FileId, Id as _, ModuleId, Strings};
 use crate::resolve::versions::{self, CheckedObjects, NeededFiles, VersionCheck, VersionMemo};
 use crate::resolve::{Closure, LOADER, ROOT};
 
-/// Data shared by all entry points.
+/// The input of [`bind`] besides the closure and the release of its loader.
 #[derive(Clone, Copy)]
 pub struct BindingInput<'a> {
-    /// The facts.
+    /// The facts of all files.
     pub view: View<'a>,
-    /// Interned strings of closures.
+    /// The texts of the names in closures.
     pub strings: &'a Strings,
-    /// The files whose versions objects need.
+    /// The files from which objects need versions (DT_VERNEED).
     pub needed: &'a NeededFiles,
-    /// By file: the references that it leaves undefined in its own closure.
+    /// By file: the result of binding it in its own closure.
     pub own: &'a OwnBindings,
     /// Ids ([`Closure::links_id`]) of link maps that several entry points share. In each, only the
     /// entry point can have unresolved references.
     pub quiet: &'a FastSet<usize>,
-    /// True if all bindings are requested.
+    /// True if all bindings are requested: every module is then relocated.
     pub bindings: bool,
     /// True if the loader starts programs, false if it only traces them as `ldd` does.
     pub started: bool,
@@ -192,9 +192,9 @@ pub fn is_quiet(
         && others().filter(|(module, _)| *module != LOADER).all(is_settled)
 }
 
-/// The references of a module whose relocations are visited one by one.
+/// The references of a module that the relocation pass visits one by one.
 enum UnboundReferences {
-    /// References to these symbols.
+    /// References to these symbols of the module.
     Symbols(FastSet<SymbolIndex>),
     /// Copy relocations of the program against these symbols.
     Copies(FastSet<SymbolIndex>),
@@ -202,7 +202,8 @@ enum UnboundReferences {
     All,
 }
 
-/// Modules that may have unbound references under this entry point.
+/// The modules that may have unbound references under this entry point, each with these references.
+/// A module without a version table is listed with all its references.
 fn open_modules(
     closure: &Closure,
     shared: BindingInput<'_>,
@@ -261,7 +262,8 @@ fn open_modules(
     Ok(out)
 }
 
-/// The binding of a module in its own closure, if it also holds under this entry point.
+/// The result of binding a module in its own closure. `None` if there is none, or if it may not
+/// hold under this entry point.
 fn settled<'a>(
     closure: &Closure,
     shared: BindingInput<'a>,

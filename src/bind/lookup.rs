@@ -14,11 +14,12 @@ use std::cell::{Cell, OnceCell};
 /// Minimum number of objects for an index. In a smaller scope, it is faster to ask every filter.
 const WIDE: usize = 1000;
 
-/// The objects of one entry point in search order.
+/// The objects that the lookups of one entry point search, in search order.
 pub struct Scope<'v> {
     /// The objects, each with its module.
     entries: Vec<ScopeObject<'v>>,
-    /// Upper bound on the number of filters asked so far: each lookup counts all objects.
+    /// Upper bound on the number of filters that lookups have asked: each lookup counts all
+    /// objects.
     questions: Cell<usize>,
     /// Number of symbols in all objects. Building an index costs about as much as asking this many
     /// filters.
@@ -37,12 +38,12 @@ struct ScopeObject<'v> {
     limit: u16,
 }
 
-/// A definition and its module.
+/// The definition that a lookup finds, with its module.
 #[derive(Clone, Copy, Debug)]
 pub struct Winner {
-    /// The module.
+    /// The module with the definition.
     pub module: ModuleId,
-    /// The definition.
+    /// The definition, in the symbol table of that module.
     pub candidate: FoundSymbol,
 }
 
@@ -57,16 +58,16 @@ impl Winner {
 /// A reference that is looked up together with others of its object.
 #[derive(Clone, Copy, Debug)]
 pub struct Pending {
-    /// Index in `Object::references`.
+    /// Index of the reference in `Object::references`.
     pub index: u32,
-    /// GNU hash of its name.
+    /// GNU hash of the name of the reference.
     pub hash: u32,
 }
 
 /// The order in which one lookup searches a scope.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Route {
-    /// The module that is searched first: the referring one, if it has DT_SYMBOLIC and is not
+    /// The module that is searched first: the referring module, if it has DT_SYMBOLIC and is not
     /// [`ROOT`].
     pub first: Option<ModuleId>,
     /// True for a copy relocation, which skips the program.
@@ -74,7 +75,8 @@ pub struct Route {
 }
 
 impl ScopeObject<'_> {
-    /// `first`: the first symbol with the hash, if it was looked up before.
+    /// The definition that `query` finds in this object. `first` is the first symbol with the hash
+    /// of the name, if the caller has looked it up.
     fn ask(
         &self,
         query: &SymbolQuery<'_>,
@@ -103,7 +105,7 @@ pub fn definition(object: &Object, query: &SymbolQuery<'_>, limit: u16) -> Optio
 }
 
 impl<'v> Scope<'v> {
-    /// The scope of `closure`. Returns missing tables as needs; The table of the program ([`ROOT`])
+    /// The scope of `closure`. Returns missing tables as needs. The table of the program ([`ROOT`])
     /// is needed only if `with_root` is set.
     pub fn new(closure: &Closure, view: View<'v>, with_root: bool) -> Result<Self, Vec<Need>> {
         let mut needs = Vec::new();
@@ -150,13 +152,14 @@ impl<'v> Scope<'v> {
         self
     }
 
-    /// The entries that may define a name with this GNU hash, if the name is indexed.
+    /// The entries that may define a name with this GNU hash. `None` if the name is not indexed.
     fn known(&self, hash: u32) -> Option<&[usize]> {
         self.known.get(&(hash & !1)).map(Vec::as_slice)
     }
 
-    /// The index of a wide scope, once the lookups so far and `more` of them cost as much as the
-    /// index.
+    /// The index of a wide scope. Builds it once the lookups, with `more` of them to come, cost as
+    /// much as the index. `None` before that, and if the scope has few objects or too many
+    /// definitions.
     fn definers(&self, more: usize) -> Option<&Definers> {
         let objects = self.entries.len();
         if objects < WIDE {
@@ -186,7 +189,7 @@ impl<'v> Scope<'v> {
         let_through.find_map(|entry| entry.ask(query, route, None))
     }
 
-    /// The definition that `query` finds.
+    /// The definition that `query` finds in the scope; `None` if no object has one.
     pub fn lookup(&self, query: &SymbolQuery<'_>, route: Route) -> Option<Winner> {
         let first = route.first.and_then(|module| self.entry(module));
         if let Some(winner) = first.and_then(|entry| entry.ask(query, route, None)) {
@@ -277,7 +280,7 @@ impl<'v> Scope<'v> {
         let_through.filter_map(|entry| entry.ask(query, Route::default(), None))
     }
 
-    /// The object of a module.
+    /// The object of a module; `None` if the module is not in the scope.
     pub fn object(&self, module: ModuleId) -> Option<&'v Object> {
         self.entry(module).map(|entry| entry.object)
     }

@@ -1,9 +1,9 @@
-//! Binding by musl's rules (`ldso/dynlink.c`, `do_relocs`): every relocation is bound at load, the
-//! versions of references are ignored, and the first object that defines the name wins. Definitions
+//! Binding by musl's rules (`ldso/dynlink.c`, `do_relocs`): every relocation is bound at load, and
+//! the versions of references are ignored. The first object that defines the name wins. Definitions
 //! with a hidden version are skipped.
 //!
-//! `audit` calls it for entry points whose loader is musl's. Such closures are small, so entry
-//! points share no results.
+//! `audit` calls this module for entry points whose loader is musl's. Such closures are small, so
+//! entry points share no results.
 
 use super::{Binding, MOST_REPORTS, RelocationMessage, RootBinding};
 use crate::facts::{Need, View};
@@ -150,7 +150,8 @@ struct Musl<'a, 'v> {
 }
 
 impl Musl<'_, '_> {
-    /// Looks up the symbol of one relocation; false if it is undefined and not weak.
+    /// Looks up the symbol of one relocation. False if no object defines the symbol, unless the
+    /// reference is weak.
     fn lookup(
         &mut self,
         module: ModuleId,

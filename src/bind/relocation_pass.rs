@@ -1,8 +1,8 @@
-//! The relocation pass: visits the relocations in the loader's order and looks up their symbols by
-//! relocation class (`elf/do-rel.h`, `elf/dl-reloc.c`, `elf/dl-lookup.c`).
+//! The relocation pass: visits the relocations in the loader's order and looks up their symbols
+//! under the rules of the relocation's class (`elf/do-rel.h`, `elf/dl-reloc.c`, `elf/dl-lookup.c`).
 //!
-//! `entry_point` calls it for modules with unresolved references, and for all modules if bindings
-//! are requested.
+//! `entry_point` runs the pass for modules with unresolved references, and for all modules if
+//! bindings are requested.
 
 use super::lookup::{Route, Scope, Winner, wanted};
 use super::{Abort, Binding, MOST_REPORTS, RelocationMessage, Unique};
@@ -27,23 +27,25 @@ pub const NO_ASSERT: GlibcVersion = GlibcVersion::new(2, 41);
 /// The glibc release since which the loader uses the program's allocator.
 const ALLOCATOR: GlibcVersion = GlibcVersion::new(2, 31);
 
-/// The version of libc's allocator functions: the oldest of the machine.
+/// The version of libc's allocator functions: the oldest version that glibc has for the object's
+/// machine, or `GLIBC_2.0` if the machine is unknown.
 pub fn allocator_version(object: Option<&Object>) -> &'static [u8] {
     let row = object.and_then(|object| machine::of(object.header.target()));
     row.map_or("GLIBC_2.0", |row| row.oldest).as_bytes()
 }
 
-/// One entry point during relocation.
+/// The input of the relocation of one entry point, and the unique definitions that its lookups
+/// reach.
 pub struct RelocationPass<'a, 'v> {
-    /// The link map.
+    /// The link map of the entry point.
     pub closure: &'a Closure,
-    /// Its scope, with tables for every object that lookups ask.
+    /// The scope of the link map, with tables for every object that lookups ask.
     pub scope: &'a Scope<'v>,
-    /// Interned strings of closures.
+    /// The texts of the names in closures.
     pub strings: &'a Strings,
-    /// glibc's release.
+    /// The release of glibc whose rules apply.
     pub release: GlibcVersion,
-    /// Unique definitions that lookups have reached so far.
+    /// The STB_GNU_UNIQUE definitions that earlier lookups reached.
     pub unique: Unique,
 }
 
@@ -201,7 +203,7 @@ impl<'v> RelocationPass<'_, 'v> {
             winner = self.unique(asked.name, winner, copy, module);
         }
         if asked.protected && winner.module != module {
-            // A definition in another object never replaces a protected one. The program's
+            // A definition in another object never replaces a protected definition. The program's
             // canonical PLT entry does, if no other object defines the function
             // (`_dl_lookup_symbol_x`).
             query.plt = true;
@@ -213,8 +215,8 @@ impl<'v> RelocationPass<'_, 'v> {
         Ok(Some(winner))
     }
 
-    /// True if an assertion of the loader fails in `check_match`: the provider has no versions, but
-    /// has the name of the file against which the version was linked.
+    /// True if an assertion in the loader's `check_match` fails. `provider`, which has no versions,
+    /// has the name of the file from which the reference requires its version.
     fn lost_versions(&self, object: &Object, version: u16, provider: ModuleId) -> bool {
         let Some(file) = object.versions.entry(version).and_then(|entry| entry.file) else {
             return false;
@@ -269,7 +271,7 @@ impl Reports {
     }
 
     /// Adds a message. A symbol with relocations of two classes gets one message of each kind; a
-    /// failure at load outweighs one at the first call.
+    /// failure at load outweighs a failure at the first call.
     pub(super) fn push(&mut self, report: RelocationMessage) {
         let key = match report {
             RelocationMessage::Undefined { symbol, .. } => (MessageKind::Undefined, symbol),

@@ -1,6 +1,6 @@
 //! Binds an object in the scope of its own closure, and lists the references that may cause a
-//! message: above all undefined ones. The result is reused under every entry point whose scope
-//! contains the whole closure, because a larger scope only adds definitions.
+//! message: above all undefined references. The result is reused under every entry point whose
+//! scope contains the whole closure, because a larger scope only adds definitions.
 
 use super::lookup::{Pending, Route, Scope, Winner, wanted};
 use super::relocation_pass::NO_ASSERT;
@@ -13,8 +13,8 @@ use crate::resolve::{Closure, ROOT};
 /// The result of binding one object in the scope of its own closure.
 #[derive(Debug, Default)]
 pub struct OpenReferences {
-    /// Indices into `Object::references`, ascending: references without a definition, and those
-    /// whose definition may cause a message (another size, protected).
+    /// Indices into `Object::references`, ascending: references without a definition, and
+    /// references whose definition may cause a message (another size, protected).
     pub open: Vec<u32>,
     /// The highest version index that the loader knows for the object in that closure.
     pub limit: u16,
@@ -32,7 +32,7 @@ pub type Providers = Box<[Option<FileId>]>;
 /// Lookup rules that depend on the release of glibc.
 #[derive(Clone, Copy)]
 pub struct LookupRules {
-    /// glibc's release.
+    /// The release of glibc whose rules apply.
     pub release: GlibcVersion,
 }
 
@@ -64,11 +64,11 @@ pub fn bind(
 
 /// One object in a scope, and the rules of its lookups.
 pub struct ObjectLookup<'s, 'v> {
-    /// The scope.
+    /// The scope in which the references are looked up.
     pub scope: &'s Scope<'v>,
     /// The object whose references are looked up.
     pub object: &'v Object,
-    /// The highest version index that the loader knows for it.
+    /// The highest version index that the loader knows for the object.
     pub limit: u16,
     /// The rules that depend on glibc's release.
     pub rules: LookupRules,
@@ -99,7 +99,7 @@ impl ObjectLookup<'_, '_> {
         open
     }
 
-    /// Looks up the references at `indices`; returns those without a definition.
+    /// Looks up the references at `indices`; returns the references without a definition.
     fn each(
         &self,
         indices: impl Iterator<Item = u32>,

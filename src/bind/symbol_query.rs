@@ -1,5 +1,5 @@
-//! Binds a few names, by the same rules as `entry_point` binds all symbols. `audit` calls this for
-//! a view about a symbol.
+//! Binds a few names, by the rules that `entry_point` uses for all symbols. `audit` calls this
+//! module for a view about a symbol.
 
 use super::entry_point::starts;
 use super::lookup::{Route, Scope};
@@ -54,7 +54,7 @@ fn symbols_of(object: &Object, names: &RequestedNames) -> FastSet<SymbolIndex> {
 /// The rules for binding one entry point.
 #[derive(Clone, Copy)]
 pub struct BindingRules<'a> {
-    /// glibc's release.
+    /// The release of glibc whose rules apply.
     pub release: GlibcVersion,
     /// True if the loader starts programs, false if it only traces them as `ldd` does.
     pub started: bool,
@@ -123,7 +123,8 @@ pub fn bind(
     if needs.is_empty() { Ok(out) } else { Err(needs) }
 }
 
-/// The definition to which a reference is bound, as an index in the provider's symbol table.
+/// The definition to which a reference is bound, as an index in the provider's symbol table. `None`
+/// if a lookup in the provider finds no definition.
 pub fn definition(
     closure: &Closure,
     view: View<'_>,

@@ -1,5 +1,6 @@
-//! The command `archive`: reads archives and the objects that link them, and answers one question
-//! about the link. `--why-extract` and `--archive-stats` also write lld's tables.
+//! The command `archive`: reads archives and the objects that are linked with them. Shows the
+//! members that the link needs, and the names that stay undefined. `--why-extract` and
+//! `--archive-stats` also write lld's tables.
 
 use super::exit::Exit;
 use super::link_line::{LeftOut, Typed};
@@ -30,7 +31,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// `linkaudit archive`
+/// Runs `linkaudit archive`: writes the answer about a link, and returns the exit status.
 pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Result<Exit> {
     let start = Instant::now();
     baseline::refuse(shared, "archive")?;
@@ -53,7 +54,7 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
     if let Some(absent) = named.find(|path| !is_there(shared, path)) {
         bail!("{}: no such file or directory", show_path(absent));
     }
-    // An ordered link may have its objects among the ARCHIVE operands.
+    // In an ordered link, the ARCHIVE operands may include the objects.
     let asks = !options.root_object.is_empty() || !options.root_symbol.is_empty();
     if !asks && !options.all_members && !is_ordered {
         bail!(
@@ -127,13 +128,14 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
 const GC_SECTIONS: &str =
     "its effect on --gc-sections is not followed\nhelp: leave out one of the two";
 
-/// VERSION, if a script of the link has it: it hides symbols like `--version-script`.
+/// The name of the VERSION command for errors, if a linker script of the link has one. VERSION
+/// hides symbols, as `--version-script` does.
 fn version_script(asked: &ArchiveQuestion) -> Option<&'static str> {
     asked.link.as_ref().is_some_and(|link| link.has_version_script).then_some("VERSION of a script")
 }
 
-/// The options of linkers that have no effect on this link. Fails if one has an effect that is not
-/// followed.
+/// The typed linker options that have no effect on this link. Fails for an option whose effect the
+/// audit does not follow.
 fn options_without_effect(options: &ArchiveOptions) -> Result<Vec<&str>> {
     let LeftOut { ignored, hiding, keeping, refused, .. } = &options.left_out;
     if let Some(error) = refused {
@@ -158,8 +160,8 @@ fn is_there(shared: &SharedOptions, path: &Path) -> bool {
     here.look(path).is_ok() || below.any(|path| here.look(&path).is_ok())
 }
 
-/// `linkaudit archive --self`: all files below the directories may be linked, and none is an entry
-/// point.
+/// Runs `linkaudit archive --self`: all files below the directories are candidates for a link, and
+/// none is an entry point.
 fn installed(shared: &SharedOptions, options: &ArchiveOptions, start: Instant) -> Result<Exit> {
     let prepared = prepare_with(shared, &options.self_dirs, &options.from, &[])?;
     let sinks = sinks(shared, "archive", OUTPUTS)?;
@@ -243,7 +245,7 @@ fn answer(
     })
 }
 
-/// True if the order of the files matters. lld's tables also describe an ordered link.
+/// True if the order of the files matters, as it does for lld's tables (`--why-extract`).
 fn is_ordered(options: &ArchiveOptions) -> bool {
     let tables = options.why_extract.is_some() || options.archive_stats.is_some();
     let is_position = |typed: &Typed| !matches!(typed, Typed::File(_) | Typed::Order(_));
@@ -257,8 +259,9 @@ fn is_ordered(options: &ArchiveOptions) -> bool {
         || options.gc_sections && options.export_dynamic
 }
 
-/// Returns the question, the plan of the audit for it, and the linker scripts that were read.
-/// Scripts are replaced by the files that they name, and each `-l` by its file in `dirs`.
+/// Returns the question about the link, the plan of the audit that answers it, and the linker
+/// scripts that were read. In the question, the files that a script names replace the script, and a
+/// file in `dirs` replaces each `-l`.
 fn ask(
     options: &ArchiveOptions,
     prepared: &Prepared,
@@ -304,9 +307,10 @@ fn ask(
     Ok((asked, plan, scripts))
 }
 
-/// The directories in which GNU ld searches for libraries that shared objects need, before those of
-/// their DT_RUNPATH: of `-rpath-link`, `-rpath` and LD_LIBRARY_PATH. Relative ones start from the
-/// linker's directory `cwd`, not from the one of a program.
+/// The directories in which GNU ld searches for libraries that shared objects need, separated by
+/// colons. They are the directories of `-rpath-link`, then of `-rpath`, then of LD_LIBRARY_PATH.
+/// GNU ld searches them before the DT_RUNPATH of the shared object. Relative directories start from
+/// `cwd`, the working directory of the linker.
 fn needed_path(options: &ArchiveOptions, (cwd, library_path): (&Path, &[u8])) -> Vec<u8> {
     let mut lists: Vec<_> = options.left_out.needed_dirs.iter().collect();
     lists.sort_by_key(|(search, _)| *search);
@@ -412,7 +416,7 @@ struct Modes {
 }
 
 impl Modes {
-    /// The options for this state.
+    /// The positional options that set this state.
     fn options(self) -> Vec<PositionalOption> {
         let of = |is_set: bool, set: PositionalOption, unset: PositionalOption| {
             if is_set { set } else { unset }
@@ -425,8 +429,8 @@ impl Modes {
     }
 }
 
-/// Groups and `--start-lib` options that have not ended yet, and the options that affect the next
-/// inputs.
+/// The open groups and `--start-lib` options at a position of the link line, and the modes for the
+/// next inputs.
 #[derive(Default)]
 struct Nesting {
     groups: usize,
@@ -436,8 +440,8 @@ struct Nesting {
 }
 
 impl Nesting {
-    /// The state before the first input. For mold 1.10, the last `-Bstatic` or `-Bdynamic` of the
-    /// line decides it.
+    /// The state before the first input. mold 1.10 starts with the last `-Bstatic` or `-Bdynamic`
+    /// of the line.
     fn new(line: &[Typed], linker: cover::Linker) -> Self {
         let is_static = |typed: &Typed| match typed {
             Typed::Static(is_static) => Some(*is_static),
@@ -488,8 +492,8 @@ impl Nesting {
         Ok(())
     }
 
-    /// Applies `-Bstatic`, `--push-state` or `--pop-state`. Returns the options for the state after
-    /// it. mold 1.10 does not save `-Bstatic`.
+    /// Applies `-Bstatic`, `--push-state` or `--pop-state`. Returns the positional options that set
+    /// the new state. In mold 1.10, `--push-state` does not save `-Bstatic`.
     fn apply(&mut self, typed: &Typed, linker: cover::Linker) -> Result<Vec<PositionalOption>> {
         match typed {
             Typed::Static(is_static) => self.modes.is_static = *is_static,
@@ -506,9 +510,9 @@ impl Nesting {
     }
 }
 
-/// Adds the files in place of one input, each as `item`, with the limits of their groups and the
-/// commands of scripts. `in_group` is true inside a `--start-group`: limits of groups are then left
-/// out.
+/// Adds the files that replace one input, each as `item`, and the commands of its linker scripts. A
+/// GROUP of a script becomes `--start-group` and `--end-group`, except inside a `--start-group` of
+/// the line.
 fn add_inputs(
     link: &mut TypedLink,
     inputs: &ExpandedScripts,
@@ -533,8 +537,8 @@ fn add_inputs(
     inputs.commands_before(inputs.files.len()).try_for_each(|command| add_command(link, command))
 }
 
-/// Adds a command of a linker script. GNU ld sets the entry point before it reads the script, so it
-/// ignores ENTRY. It requests the names of EXTERN at the position of the script.
+/// Adds a command of a linker script. GNU ld sets the entry point before it reads the script, so
+/// ENTRY has no effect. GNU ld requests the names of EXTERN at the position of the script.
 fn add_command(link: &mut TypedLink, command: &ScriptCommand) -> Result<()> {
     let is_gnu = link.linker == cover::Linker::Gnu;
     match command {
@@ -571,12 +575,13 @@ fn linker(typed: LinkerOption) -> cover::Linker {
     }
 }
 
-/// The linker whose rules apply to an ordered link.
+/// The linker whose rules apply to an ordered link: `--linker`, or the default.
 fn linker_of(options: &ArchiveOptions) -> cover::Linker {
     options.linker.map_or_else(cover::Linker::default, linker)
 }
 
-/// The kind of output file, and the linker if `--linker` is given.
+/// The kind of output file, and the linker of `--linker`. With `--linker`, the inputs are assumed
+/// to include the start files of the compiler.
 fn output(options: &ArchiveOptions) -> LinkOutput {
     let kind = match (options.shared, options.pie) {
         (true, _) => OutputKind::Shared,

@@ -81,10 +81,10 @@ pub struct ArchiveOptions {
     /// The files and options of the link, in the order typed.
     #[arg(skip)]
     pub typed: Vec<Typed>,
-    /// The response files of the command line.
+    /// The response files (`@FILE`) of the command line that were read.
     #[arg(skip)]
     pub response_files: Vec<PathBuf>,
-    /// Options of linkers that were left out.
+    /// The linker options that were removed from the command line before clap parsed it.
     #[arg(skip)]
     pub left_out: LeftOut,
     /// An object to link: a shared library, a program or a relocatable object

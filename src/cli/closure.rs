@@ -30,7 +30,7 @@ pub(super) fn items(bytes: &[u8], file: &Path) -> Result<Vec<PathBuf>> {
     Ok(found.into_iter().collect())
 }
 
-/// One path in each line, as `nix-store -qR` writes them.
+/// Reads one path per line, the format of `nix-store -qR`.
 fn lines(bytes: &[u8]) -> Result<BTreeSet<PathBuf>, String> {
     let mut out = BTreeSet::new();
     for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {

@@ -1,4 +1,5 @@
-//! Calls the function of the requested command.
+//! Refuses options without effect on the requested command, then calls the function of that
+//! command.
 
 use super::exit::Exit;
 use super::{
@@ -8,7 +9,8 @@ use super::{
 use anyhow::{Result, bail};
 use std::io::IsTerminal as _;
 
-/// Runs the command of the command line. `main` calls this.
+/// Runs the command of the command line, and returns the exit status. An error is a message for the
+/// user, with exit status 2.
 pub fn run(cli: Cli) -> Result<Exit> {
     if let Some(command) = cli.command.as_ref().and_then(without_facts) {
         refuse(command, &cli.shared)?;
@@ -51,7 +53,8 @@ pub fn run(cli: Cli) -> Result<Exit> {
     }
 }
 
-/// The name of a command that audits files, and whose outputs do not have the data of `--facts`.
+/// The name of a command that audits files and has no output for `--facts`; `None` for other
+/// commands.
 fn without_facts(command: &Command) -> Option<&'static str> {
     match command {
         Command::Tree { .. } => Some("tree"),
@@ -64,7 +67,8 @@ fn without_facts(command: &Command) -> Option<&'static str> {
     }
 }
 
-/// Refuses options that have no effect on a command that audits. `sections` hides them in its help.
+/// Refuses options that have no effect on `command`, which audits files. `sections` hides these
+/// options in the help of the command.
 fn refuse(command: &str, shared: &SharedOptions) -> Result<()> {
     if shared.facts {
         bail!(

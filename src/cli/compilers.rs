@@ -1,11 +1,12 @@
-//! Archives that a compiler adds to every link. `archive --self` reads them beside the named
-//! directories: a reference to one of their names does not make an archive unlinkable.
+//! Archives that a compiler adds to every link. `archive --self` reads them in addition to the
+//! named directories. References to their symbols are therefore not reported as undefined.
 
 use crate::order::Arrange as _;
 use crate::tree::{DirEntryKind, EntryType, Tree};
 use std::path::{Path, PathBuf};
 
-/// The directory of GCC's own files, with a directory for each target and, below, each release.
+/// The directory of GCC's own files. It has a directory for each target, which has a directory for
+/// each release.
 const GCC: &str = "/usr/lib/gcc";
 
 /// The archives in `LIBGCC_SPEC` of GCC.
@@ -18,11 +19,11 @@ pub(super) fn archives(tree: &dyn Tree) -> Vec<PathBuf> {
     files.filter(|file| tree.look(file).is_ok()).collect()
 }
 
-/// The directories in a directory, sorted. Links are left out, because Debian links each release
-/// to its full number.
+/// The directories in a directory, sorted. Links are left out, because a link may be a second name
+/// of a release: the full number on Debian.
 fn below(tree: &dyn Tree, dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    // Without the directory, there is no GCC.
+    // An error is ignored: without the directory, GCC is not installed.
     let _ = tree.list(dir, &mut |name, kind| {
         if kind == DirEntryKind::Kind(EntryType::Directory) {
             found.push(dir.join(name));

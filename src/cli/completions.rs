@@ -24,8 +24,8 @@ pub(super) fn completions(shell: Shell) -> Result<Exit> {
     Ok(Exit::Clean)
 }
 
-/// A copy of a command with the options that scripts for `shell` offer. clap_complete offers hidden
-/// options too, and clap removes no option from a command.
+/// A copy of a command with only the options that a script for `shell` offers. clap_complete offers
+/// hidden options too, and clap cannot remove an option from a command.
 fn offered(command: &Command, shell: Shell) -> Command {
     let name = command.get_name();
     let is_shown = |option: &&Arg| !option.is_hide_set() && !is_added_by_clap(option);
@@ -48,9 +48,9 @@ fn is_added_by_clap(option: &Arg) -> bool {
     matches!(option.get_action(), Help | HelpLong | HelpShort | Version)
 }
 
-/// An option or operand of `command`, with the names that it accepts. The command line itself does
-/// not have them, because its own errors suggest names. Only bash offers names of policies: it also
-/// offers files if no name fits, and other shells would not.
+/// An option or operand of `command`, with the names that it accepts. The parser of the command
+/// line does not check these names, because linkaudit's own errors suggest names. Only bash gets
+/// the names of policies: bash completes file names if no name fits, and other shells would not.
 fn with_names(option: Arg, command: &str, shell: Shell) -> Arg {
     let rules = || RULES.iter().map(|rule| rule.id.as_str());
     let names: Vec<&'static str> = match option.get_id().as_str() {

@@ -16,7 +16,8 @@ const DIR: &str = "linkaudit-demo";
 const LIST: &str = "librockcompiler_deps.cmake";
 const NEW: &str = "new_deps.cmake";
 
-/// `linkaudit demo`
+/// Runs `linkaudit demo` in the new directory `dir`; `None` means [`DIR`]. Returns the exit status
+/// of `fix`, or of the last `check` if `fix` succeeds.
 pub(super) fn demo(shared: &SharedOptions, dir: Option<&Path>) -> Result<Exit> {
     let dir = dir.unwrap_or(Path::new(DIR));
     let shown = show_path(dir);
@@ -78,7 +79,7 @@ fn say(text: &str) -> Result<()> {
     out::stdout(|w| writeln!(w, "{text}")).context("cannot write to stdout")
 }
 
-/// Shows a command, and runs it.
+/// Shows the command line with `words`, and runs it in this process.
 fn typed(shared: &SharedOptions, words: &[&Path]) -> Result<Exit> {
     let word = |word: &&Path| match show_path(word) {
         option if option.starts_with('-') => option,
@@ -89,7 +90,7 @@ fn typed(shared: &SharedOptions, words: &[&Path]) -> Result<Exit> {
     let mut all: Vec<OsString> = vec!["linkaudit".into(), "--isolated".into()];
     all.extend(words.iter().map(|word| word.as_os_str().to_owned()));
     let Ok(mut cli) = Cli::try_parse_from(all) else { bail!("{shown:?} is not a command") };
-    // The sandbox cannot be left, and later steps must write files.
+    // A process cannot leave its sandbox, and later steps must write files.
     cli.shared.sandbox = Sandbox::Off;
     cli.shared.color = shared.color;
     cli.shared.jobs = shared.jobs;

@@ -1,5 +1,5 @@
-//! The command `diff`: reads a report or audits a directory for OLD and for NEW. Writes the
-//! findings that are new and those that disappeared. `crate::diff` compares the two.
+//! The command `diff`: reads a report or audits a directory for OLD and for NEW. Writes the new
+//! findings and the findings that disappeared. `crate::diff` compares OLD and NEW.
 
 use super::exit::{self, Exit};
 use super::plan::{Prepared, prepare, sinks};
@@ -27,7 +27,7 @@ use std::sync::Arc;
 /// MiB.
 const MOST_REPORT: u64 = 4 << 30;
 
-/// One output of a comparison.
+/// One output format of `diff`.
 pub(super) struct DiffOutput {
     name: &'static str,
     render: fn(&Difference, &Rendering<'_>, &mut dyn Write) -> io::Result<()>,
@@ -39,8 +39,9 @@ impl NamedFormat for DiffOutput {
     }
 }
 
-/// `human` and `json` show the whole comparison, `table` and `markdown` the new findings and the
-/// counts. All other outputs show the new findings as a report of `check`.
+/// The output formats of `diff`. `human` and `json` show the whole comparison, `table` and
+/// `markdown` the new findings and the counts. All other outputs show the new findings as a report
+/// of `check`.
 pub(super) const DIFF_OUTPUTS: &[DiffOutput] = &[
     DiffOutput { name: "human", render: diff::human },
     DiffOutput { name: "json", render: |difference, _, out| diff::json(difference, out) },
@@ -92,7 +93,7 @@ impl SideSource {
         }
     }
 
-    /// The files with their names; none for a report.
+    /// The facts of all files of an audited directory; empty for a report.
     fn files(&self) -> impl Iterator<Item = &FileFacts> {
         let run = match &self.of {
             SideInput::Report(_) => None,
@@ -102,7 +103,7 @@ impl SideSource {
     }
 }
 
-/// `linkaudit diff`
+/// Runs `linkaudit diff`: writes the comparison, and returns the exit status.
 pub(super) fn diff(shared: &SharedOptions, options: &DiffOptions) -> Result<Exit> {
     let fails_on_gone = shared.fail_on_gone;
     let shared = &SharedOptions { fail_on_gone: false, ..shared.clone() };
@@ -131,7 +132,8 @@ pub(super) fn diff(shared: &SharedOptions, options: &DiffOptions) -> Result<Exit
     let mut new = source(&options.new, new?, options.stages)?;
     let other = |path: &PathBuf| source(path, read(path)?, false);
     let against: Vec<SideSource> = options.against.iter().map(other).collect::<Result<_>>()?;
-    // Waivers may name each hard link, as in `check`. Reports do not tell them from other links.
+    // Waivers may name any hard link of a file, as in `check`. Only audited directories provide
+    // hard links: reports do not distinguish them from symbolic links.
     let names = Sonames::default().with_links(old.files().chain(new.files()));
     old.apply(&policy);
     new.apply(&policy);
@@ -162,7 +164,7 @@ pub(super) fn diff(shared: &SharedOptions, options: &DiffOptions) -> Result<Exit
     Ok(status)
 }
 
-/// Refuses options that name files to audit: OLD and NEW do.
+/// Refuses options that name files to audit: in `diff`, OLD and NEW name them.
 fn refuse_lists(shared: &SharedOptions) -> Result<()> {
     if !shared.staged.is_empty() {
         bail!("`diff` has no --staged\nhelp: if OLD and NEW are staging directories, use --stages");
@@ -176,7 +178,7 @@ fn refuse_lists(shared: &SharedOptions) -> Result<()> {
     }
 }
 
-/// The JSON report at `path`. If `path` is a prefix, the report of an audit.
+/// The JSON report at `path`, or the report of an audit if `path` is a prefix.
 pub(super) fn report_of(shared: &SharedOptions, path: &Path) -> Result<Report> {
     if let Some(report) = read(path)? {
         return Ok(report);
@@ -184,7 +186,7 @@ pub(super) fn report_of(shared: &SharedOptions, path: &Path) -> Result<Report> {
     Ok(audit(shared, path, false)?.report().clone())
 }
 
-/// Audits the directory `path`. If `staged`, it is a staging directory.
+/// Audits the directory `path`. `staged` is true for a staging directory.
 fn audit(shared: &SharedOptions, path: &Path, staged: bool) -> Result<SideSource> {
     let name = show_path(path);
     let (mut own, mut paths) = (shared.clone(), vec![path.to_path_buf()]);
@@ -230,8 +232,8 @@ fn audit(shared: &SharedOptions, path: &Path, staged: bool) -> Result<SideSource
     Ok(SideSource { name, of: SideInput::Run(Box::new(run)), allowed })
 }
 
-/// Reads a JSON report from a file or a pipe. `None` if `path` is a directory, a file of another
-/// kind, or unreadable.
+/// Reads the JSON report in the file or pipe at `path`. `None` if `path` is a directory, a file of
+/// another kind, or unreadable.
 fn read(path: &Path) -> Result<Option<Report>> {
     const HEAD: usize = 16;
     let refused = |why: String| named::refused(&show_path(path), &why);
@@ -240,7 +242,7 @@ fn read(path: &Path) -> Result<Option<Report>> {
         return Ok(Some(listing_files(report, path)));
     }
     // An unreadable path is not an error yet: with --root, it may exist in the sysroot. If it does
-    // not, the audit reports it.
+    // not exist there, the audit reports the error.
     let head = named::read_head(path, HEAD).ok().flatten().unwrap_or_default();
     let first = head.iter().copied().find(|byte| !byte.is_ascii_whitespace());
     if first != Some(b'{') {
@@ -256,7 +258,7 @@ fn read(path: &Path) -> Result<Option<Report>> {
     Ok(Some(listing_files(report, path)))
 }
 
-/// Warns about a report without files.
+/// Returns the report, after a warning if it lists no files.
 fn listing_files(report: Report, path: &Path) -> Report {
     if report.files.is_empty() {
         message::warning(&format!("{}: lists no files", show_path(path)));

@@ -1,20 +1,21 @@
-//! The exit status.
+//! The exit status of a run, and how a report decides it.
 
 use crate::catalogue::Level;
 use crate::cli::FailOn;
 use crate::report::model::{Report, ReportFinding};
 use std::process::ExitCode;
 
-/// The result of a run.
+/// The result of a run, as an exit status from 0 to 3.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
-    /// No finding at or above `--fail-on`, and everything was read and decided.
+    /// Exit status 0: no finding at or above `--fail-on`, and everything was read and decided.
     Clean,
-    /// Findings at or above `--fail-on`.
+    /// Exit status 1: findings at or above `--fail-on`, or a negative answer, such as a name that
+    /// `why` does not find.
     Findings,
-    /// An error in the command line or in a named file.
+    /// Exit status 2: an error in the command line or in a named file.
     Usage,
-    /// Something could not be read or decided.
+    /// Exit status 3: the run could not read or decide something.
     Incomplete,
 }
 
@@ -29,10 +30,10 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// `EX_SOFTWARE` of sysexits.h: an internal error.
+/// The exit status after an internal error, `EX_SOFTWARE` of sysexits.h.
 pub const INTERNAL: u8 = 70;
 
-/// The exit status for a report.
+/// The exit status of a command whose status depends on all findings of the report.
 pub fn of(report: &Report, fail_on: FailOn) -> Exit {
     status(report, fail_on, |_| true)
 }
@@ -40,17 +41,17 @@ pub fn of(report: &Report, fail_on: FailOn) -> Exit {
 /// Rules about libraries that are missing or make the loader stop.
 const MISSING: [&str; 3] = ["missing-library", "wrong-architecture", "bad-library-file"];
 
-/// The exit status of `tree`: only findings about libraries count.
+/// The exit status of `tree`, which depends only on findings about libraries.
 pub fn of_tree(report: &Report, fail_on: FailOn) -> Exit {
     status(report, fail_on, |finding| MISSING.contains(&&*finding.rule))
 }
 
-/// The exit status of `gpu`: only findings about device code count.
+/// The exit status of `gpu`, which depends only on findings about device code.
 pub fn of_gpu(report: &Report, fail_on: FailOn) -> Exit {
     status(report, fail_on, |finding| finding.rule.starts_with("gpu-"))
 }
 
-/// The exit status of `fix`: findings with verified fixes do not count. If `whole` is false, an
+/// The exit status of `fix`, which ignores findings with verified fixes. If `whole` is false, an
 /// output could not represent a name, and the status is [`Exit::Findings`].
 pub fn of_fix(report: &Report, fail_on: FailOn, whole: bool) -> Exit {
     let is_open = |finding: &ReportFinding| !finding.has_proven_fix();

@@ -8,8 +8,8 @@ use crate::rules::{self, RULES, Rule};
 use crate::text::did_you_mean;
 use anyhow::{Result, bail};
 
-/// Writes the page of one rule, also by its old id, or the rules of a group. `width` is that of the
-/// terminal.
+/// Writes the page of the rule `id`, which may be an old id, or the rules of the group `id`.
+/// `width` is the width of the terminal in columns; `None` without a terminal.
 pub(super) fn one(id: &str, width: Option<usize>) -> Result<Exit> {
     if GROUPS.iter().any(|group| group.name == id) {
         return list(width, |rule| rule.group.name == id);
@@ -44,12 +44,13 @@ fn sentence(summary: &str) -> String {
     format!("{first}{}.", chars.as_str())
 }
 
-/// Writes all rules.
+/// Writes the table of all rules. `width` is the width of the terminal in columns; `None` without a
+/// terminal.
 pub(super) fn all(width: Option<usize>) -> Result<Exit> {
     list(width, |_| true)
 }
 
-/// Writes the rules that are `shown`, one per line.
+/// Writes a table of the rules for which `shown` is true.
 fn list(width: Option<usize>, shown: impl Fn(&Rule) -> bool) -> Result<Exit> {
     let mut table = table(width);
     table.set_header(["rule", "group", "default", "what it reports"]);

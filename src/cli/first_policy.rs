@@ -10,7 +10,7 @@ use crate::text::{show, show_path};
 use anyhow::Result;
 use std::path::Path;
 
-/// Writes the policy to `file`.
+/// Audits the prefix `from`, or reads the report `from`, and writes the policy to `file`.
 pub(super) fn write(shared: &SharedOptions, from: &Path, file: &Path) -> Result<Exit> {
     // The policy is written after the audit, and the sandbox would refuse that.
     let shared = SharedOptions { sandbox: Sandbox::Off, ..shared.clone() };
@@ -30,8 +30,8 @@ pub(super) fn write(shared: &SharedOptions, from: &Path, file: &Path) -> Result<
     Ok(Exit::Clean)
 }
 
-/// The policies of the audit that the policy in `file` extends: their waivers and levels still
-/// apply. `default` is merged anyway.
+/// The policies that the new policy in `file` extends: the policies of the audit, so that their
+/// waivers and levels still apply. `default` is left out, because it always applies.
 fn extended(report: &Report, file: &Path) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for name in report.policies.iter().filter(|name| *name != DEFAULT.name) {

@@ -41,7 +41,7 @@ impl Sinks {
     }
 }
 
-/// `linkaudit fix`
+/// Runs `linkaudit fix`: writes the fixes and reports, and returns the exit status.
 pub(super) fn fix(shared: &SharedOptions, options: &FixOptions) -> Result<Exit> {
     let start = Instant::now();
     baseline::refuse(shared, "fix")?;

@@ -12,7 +12,7 @@ use crate::views;
 use crate::views::gpu::Gpu;
 use anyhow::{Context as _, Result};
 
-/// `linkaudit gpu`
+/// Runs `linkaudit gpu`. Fails for a `--target` that is not the name of a GPU target.
 pub(super) fn gpu(shared: &SharedOptions, options: &GpuOptions) -> Result<Exit> {
     baseline::refuse(shared, "gpu")?;
     let parse = |text: &String| {

@@ -1,6 +1,6 @@
-//! Help, and errors of the command line. clap finds the errors and makes the help. This module adds
-//! suggestions, and writes both as all other messages and reports: in one style, and coloured by one
-//! decision (`plan::colored_by`).
+//! Help texts, and errors of the command line. clap detects the errors and generates the help. This
+//! module adds suggestions. It prints help and errors in the style of all other messages, and
+//! `plan::colored_by` decides about colours.
 
 use super::{Cli, Switch, message, out, plan, sections};
 use crate::text::nearest;
@@ -9,27 +9,27 @@ use clap::{Arg, ArgMatches, Command, CommandFactory as _, Error, ValueEnum as _}
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 
-/// The text that a command line requests, or the error in it.
+/// The reply to a command line that requests help or the version, or that has an error.
 #[derive(Debug)]
 pub struct Answer {
     text: String,
-    /// The kind of text.
+    /// Decides the stream and the style of the text.
     pub kind: AnswerKind,
 }
 
-/// Kinds of answers.
+/// The reason for an [`Answer`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AnswerKind {
     /// Help or the version, for stdout.
     Requested,
-    /// The help of a command that lacks its subcommand, for stderr.
+    /// The help of a command that was typed without its subcommand, for stderr.
     Reminder,
-    /// An error.
+    /// An error in the command line, for stderr.
     Error,
 }
 
 impl Answer {
-    /// Writes it. If the stream is closed, the exit status is all that remains.
+    /// Writes the text. A failed write is ignored: the exit status still reports the result.
     pub fn print(&self) {
         match self.kind {
             AnswerKind::Requested => {
@@ -40,7 +40,8 @@ impl Answer {
         }
     }
 
-    /// The answer for an error of clap, which treats help as an error too.
+    /// The answer for an error of clap. clap returns requests for help and for the version as
+    /// errors too.
     fn new(error: &Error, program: &Command, words: &[OsString]) -> Self {
         let color = color(words);
         message::set_color(plan::colored_by(color, std::io::stderr().is_terminal()));
@@ -61,10 +62,12 @@ impl Answer {
     }
 }
 
-/// Parses a command line that requests help or has an error. Both are returned as the error.
+/// Parses the command line a second time, to get its help or error message. Only this parse sorts
+/// the options into sections and hides options without effect, because this preparation takes time.
+/// Returns the help or the error message as `Err`.
 pub(super) fn answer(words: &[OsString]) -> Result<ArgMatches, Answer> {
     let mut program = sections::apply(Cli::command());
-    // clap takes only the name of a command after `help`.
+    // clap accepts only a command name after `help`, so `help --help` is parsed as `help help`.
     let [first, help, option] = words else { return parsed(&mut program, words) };
     if help == "help" && ["-h", "--help"].iter().any(|known| option == known) {
         return parsed(&mut program, &[first.clone(), help.clone(), "help".into()]);
@@ -77,12 +80,13 @@ fn parsed(program: &mut Command, words: &[OsString]) -> Result<ArgMatches, Answe
     answer.map_err(|error| Answer::new(&error, program, words))
 }
 
-/// The answer for an error of values that clap parsed.
+/// The answer for an error that clap finds when it converts the parsed words to options.
 pub(super) fn of_values(error: &Error, words: &[OsString]) -> Answer {
     Answer::new(error, &sections::apply(Cli::command()), words)
 }
 
-/// The last `--color` of a command line, whose other words may be invalid.
+/// The value of the last valid `--color` in `words`; `Auto` if there is none. Other words may be
+/// invalid.
 fn color(words: &[OsString]) -> Switch {
     let options = words.iter().take_while(|word| *word != "--");
     let mut options = options.map(|word| word.to_str().unwrap_or_default());
@@ -120,7 +124,7 @@ fn in_style(text: &str, error: &Error, program: &Command, words: &[OsString]) ->
     [first, "\nhelp: ", &help, &usage.unwrap_or_default()].concat()
 }
 
-/// The unknown option that an error is about.
+/// The unknown option that an error is about; `None` for other errors.
 fn option(error: &Error) -> Option<&str> {
     let is_unknown = error.kind() == ErrorKind::UnknownArgument;
     match error.get(ContextKind::InvalidArg).filter(|_| is_unknown)? {
@@ -129,10 +133,10 @@ fn option(error: &Error) -> Option<&str> {
     }
 }
 
-/// The command of a command line.
+/// The command that a command line names.
 struct Typed<'a> {
     command: &'a Command,
-    /// The names of the command and of those that contain it, without `help`.
+    /// The names of the command and of its parent commands, outermost first, without `help`.
     names: Vec<&'a str>,
 }
 
@@ -142,7 +146,7 @@ impl<'a> Typed<'a> {
         let words = words.iter().skip(1).filter(|word| !word.as_encoded_bytes().starts_with(b"-"));
         for word in words {
             let Some(inner) = command.find_subcommand(word) else { break };
-            // `help` takes names of commands and no options, so any option there is an error.
+            // `help` accepts names of commands and no options, so any option there is an error.
             if inner.get_name() == "help" {
                 continue;
             }
@@ -156,7 +160,7 @@ impl<'a> Typed<'a> {
         [&["linkaudit"], &*self.names].concat().join(" ")
     }
 
-    /// The help for an unknown option; `None` without any.
+    /// The suggestion for the unknown option `typed`; `None` if no known option is similar.
     fn help(&self, typed: &str, program: &Command) -> Option<String> {
         let Some(long) = typed.strip_prefix("--") else { return self.with_letter(typed) };
         let has = |command: &&Command| find(command, long).is_some();
@@ -174,7 +178,8 @@ impl<'a> Typed<'a> {
         })
     }
 
-    /// The help for an unknown short option: the long options that begin with its letter.
+    /// The suggestion for an unknown short option: the long options that begin with its letter.
+    /// `None` if there are none, and for `archive`.
     fn with_letter(&self, typed: &str) -> Option<String> {
         let letter = typed.strip_prefix('-').filter(|letter| letter.chars().count() == 1)?;
         let names = self.long_options().filter(|name| name.starts_with(letter));
@@ -182,7 +187,7 @@ impl<'a> Typed<'a> {
         names.sort_unstable();
         let names: Vec<String> = names.iter().map(|name| format!("`--{name}`")).collect();
         match &names[..] {
-            // A linker has short options with other meanings.
+            // Linkers have short options with other meanings, so none is suggested.
             _ if self.is_link() => None,
             [] => None,
             [one] => Some(format!("did you mean {one}?")),
@@ -190,12 +195,12 @@ impl<'a> Typed<'a> {
         }
     }
 
-    /// True for a link by `archive`, which takes the options of a linker.
+    /// True for the command `archive`, which accepts linker options.
     fn is_link(&self) -> bool {
         self.names.first() == Some(&"archive")
     }
 
-    /// The long options that the help lists.
+    /// The names of the long options that the help of the command lists.
     fn long_options(&self) -> impl Iterator<Item = &'a str> {
         let shown = self.command.get_arguments().filter(|option| !option.is_hide_set());
         shown.filter_map(Arg::get_long)
@@ -206,7 +211,7 @@ fn find<'a>(command: &'a Command, long: &str) -> Option<&'a Arg> {
     command.get_arguments().find(|option| option.get_long() == Some(long))
 }
 
-/// How an option of a command is typed.
+/// An example command line with the option `--long`; `None` if `command` does not have the option.
 fn example(command: &Command, long: &str) -> Option<String> {
     let value = |option: &Arg| {
         let name = option.get_value_names().and_then(|names| names.first());
@@ -219,8 +224,8 @@ fn example(command: &Command, long: &str) -> Option<String> {
     Some(format!("linkaudit {}{positionals} --{long}{own}", command.get_name()))
 }
 
-/// The nearest known name of an unknown command or value. clap's own suggestions use other words,
-/// and name several commands.
+/// The nearest known name for an unknown command or value; `None` if no name is similar. clap's own
+/// suggestions are worded differently, and may name several commands.
 fn near(error: &Error, program: &Command, words: &[OsString]) -> Option<String> {
     let typed = |kind| match error.get(kind) {
         Some(ContextValue::String(typed)) => Some(typed.as_str()),

@@ -1,5 +1,6 @@
-//! The command `hook`: prints an integration, installs it below a directory, or removes it from
-//! there. A file that differs from the integration's file is never overwritten or removed.
+//! The command `hook`: prints the integration with a system, installs its files below a directory,
+//! or removes them from there. A file that differs from the integration's file is never overwritten
+//! or removed.
 
 use super::exit::Exit;
 use super::table::table;
@@ -16,7 +17,8 @@ use std::path::{Path, PathBuf};
 /// Upper bound in bytes for a file that is compared.
 const MOST: u64 = 1 << 20;
 
-/// `linkaudit hook`. `width` is that of the terminal.
+/// Runs `linkaudit hook`. `width` is the width of the terminal in columns; `None` if stdout is not
+/// a terminal.
 pub(super) fn hook(options: &HookOptions, width: Option<usize>) -> Result<Exit> {
     let Some(name) = &options.system else { return list(width) };
     let Some(system) = HookSystem::named(name) else {
@@ -63,7 +65,7 @@ fn print(system: &HookSystem, width: Option<usize>) -> Result<Exit> {
     Ok(Exit::Clean)
 }
 
-/// A file of an integration, and the state of its destination.
+/// A file of an integration, its destination, and what is there now.
 struct Placed {
     file: &'static HookFile,
     path: PathBuf,
@@ -92,7 +94,7 @@ fn there(path: &Path, file: &HookFile) -> There {
     }
     match tree.kind(path) {
         Err(Errno::NOENT) => There::Absent,
-        // A parent of `path` is a file. Creating the directories reports it.
+        // A parent of `path` is a file. The error is reported when the directories are created.
         Err(Errno::NOTDIR) => There::Absent,
         _ => match named::read(path, MOST) {
             Ok(bytes) if bytes == file.text.as_bytes() => There::Same,

@@ -14,7 +14,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// All host programs of the command line.
+/// The host programs of all `--host` options, in the order typed. Fails for the first error.
 pub(super) fn read(
     typed: &[OsString],
     place: &AuditedSystem<'_>,
@@ -64,7 +64,8 @@ fn fault(path: &Path, tree: &dyn Tree) -> Option<String> {
     };
     let read = facts::read::read(&handle, Reading::default());
     let what = match read.object().map(|object: &Object| object.role) {
-        // A library may stand for the programs that load it and then the plugins.
+        // A library is accepted too, in place of the programs that load the library first and the
+        // plugins later.
         Some(Role::Program | Role::Shared) => return None,
         Some(Role::Static) => "a static program: it cannot load plugins",
         Some(_) => "not a dynamically linked program",

@@ -1,7 +1,7 @@
 //! Collects the arguments of `archive` whose order matters, and replaces response files (`@FILE`)
-//! as linkers do. Options of linkers get the spelling that clap knows. Options without effect on
-//! members and undefined names are left out, so that a line of `gcc -###` can be used.
-//! `linker_words` has the options of linkers.
+//! as linkers do. Rewrites linker options to the spelling that clap accepts. Leaves out options
+//! without effect on members and undefined names, so that a line of `gcc -###` can be used.
+//! `linker_words` has the tables of linker options.
 
 use super::linker_words::{Effect, LinkerWord, NeededSearch, REPORTED, SYMBOLS};
 use super::pasted_line::words_of_linker;
@@ -21,7 +21,7 @@ const MOST: u64 = 16 << 20;
 /// is not replaced.
 const DEEPEST: usize = 8;
 
-/// Options without a value that affect the inputs after them.
+/// Options without a value whose position in the line matters, by clap id.
 const POSITIONS: &[(&str, Typed)] = &[
     ("start_lib", Typed::Position(PositionalOption::StartLib)),
     ("end_lib", Typed::Position(PositionalOption::EndLib)),
@@ -37,33 +37,35 @@ const POSITIONS: &[(&str, Typed)] = &[
     ("pop_state", Typed::PopState),
 ];
 
-/// Options of which the last counts. Linkers accept a repeated option, and clap does not.
+/// On/off options. For each one, its last occurrence or opposite in the line applies. Linkers
+/// accept a repeated option; clap does not.
 const SWITCHES: &[&str] =
     &["allow-shlib-undefined", "export-dynamic", "gc-sections", "pie", "shared"];
 
-/// The switch of references of shared objects. Its opposite is not an option of linkaudit.
+/// The option that allows undefined references of shared objects. linkaudit has no option for the
+/// opposite.
 const ALLOWS_UNDEFINED: &str = "allow-shlib-undefined";
 
-/// A file or an option, as typed.
+/// A file or an option of `archive` whose position in the link line matters.
 #[derive(Clone, Debug)]
 pub enum Typed {
-    /// An operand.
+    /// An operand: an archive, an object, a shared object or a linker script.
     File(PathBuf),
     /// A file of `--order`.
     Order(PathBuf),
     /// The argument of `-l`.
     Library(OsString),
-    /// An option.
+    /// Another option whose position matters.
     Position(PositionalOption),
     /// `-Bstatic` or `-Bdynamic`: true if `-l` finds only archives.
     Static(bool),
-    /// `--push-state`
+    /// `--push-state`, which saves the modes of `--as-needed`, `--whole-archive` and `-Bstatic`.
     PushState,
-    /// `--pop-state`
+    /// `--pop-state`, which restores the modes that the last open `--push-state` saved.
     PopState,
 }
 
-/// Files and options of `archive` in the order typed.
+/// Files and options of `archive` in the order typed; empty for other commands.
 pub(super) fn typed(matches: &ArgMatches) -> Vec<Typed> {
     let Some(matches) = matches.subcommand_matches("archive") else { return Vec::new() };
     let indices = |id: &str| matches.indices_of(id).into_iter().flatten();
@@ -85,31 +87,33 @@ pub(super) fn typed(matches: &ArgMatches) -> Vec<Typed> {
     found.into_iter().map(|(_, typed)| typed).collect()
 }
 
-/// A command line whose response files are replaced.
+/// A command line in which response files are expanded, and from which the linker options that
+/// `archive` ignores are removed.
 #[derive(Default)]
 pub(super) struct ExpandedLine {
     pub(super) words: Vec<OsString>,
-    /// The response files.
+    /// The response files that were read.
     pub(super) files: Vec<PathBuf>,
-    /// The options of linkers that were left out.
+    /// The linker options that were removed from the line.
     pub(super) left_out: LeftOut,
 }
 
-/// Options of linkers that were left out, with their values.
+/// Linker options that were removed from the command line, with their values, by effect.
 #[derive(Clone, Debug, Default)]
 pub struct LeftOut {
-    /// Those that change neither members nor undefined names.
+    /// Options that change neither members nor undefined names.
     pub(super) ignored: Vec<String>,
-    /// Those that hide symbols, which matters for `--gc-sections` and for references of shared
+    /// Options that hide symbols, which matters for `--gc-sections` and for references of shared
     /// objects.
     pub(super) hiding: Vec<String>,
-    /// Those that change which sections `--gc-sections` keeps.
+    /// Options that change which sections `--gc-sections` keeps.
     pub(super) keeping: Vec<String>,
     /// The lists of directories in which GNU ld searches for libraries that shared objects need.
     pub(super) needed_dirs: Vec<(NeededSearch, OsString)>,
     /// True if the link reports undefined references of shared objects for every kind of output.
     pub(super) checks_shared: bool,
-    /// The error of the first option whose effect is not followed.
+    /// The error for the first option whose effect `archive` does not follow; `None` if there is
+    /// none.
     pub(super) refused: Option<String>,
 }
 
@@ -191,8 +195,8 @@ fn linker_of(words: &[Word]) -> LinkerOption {
     found.unwrap_or(LinkerOption::Lld)
 }
 
-/// Spells the options of linkers as clap knows them, up to `--`, and separates the options that are
-/// left out. The words after the options `with_values` stay as they are.
+/// Rewrites linker options, up to `--`, to the spelling that clap accepts, and separates the
+/// options that are left out. The value of an option in `with_values` stays as it is.
 fn spelled(words: Vec<Word>, with_values: &[String]) -> (Vec<OsString>, LeftOut) {
     let (mut out, mut left_out) = (Vec::new(), LeftOut::default());
     let (mut switches, mut warns) = (Switches::default(), None);
@@ -216,7 +220,7 @@ fn spelled(words: Vec<Word>, with_values: &[String]) -> (Vec<OsString>, LeftOut)
         };
         let LinkerWord { attached, takes_next, effect } = found;
         if takes_next && next.is_none() && !matches!(effect, Effect::Means(_)) {
-            // Without its value, the option is an error.
+            // Without its value, the option stays in the line, and clap reports the error.
             out.push(word);
             continue;
         }
@@ -251,11 +255,11 @@ fn spelled(words: Vec<Word>, with_values: &[String]) -> (Vec<OsString>, LeftOut)
     (switches.keep_last(out), left_out)
 }
 
-/// The places of [`SWITCHES`] in a line.
+/// The positions of [`SWITCHES`] in a line, as indices of words.
 #[derive(Default)]
 struct Switches {
     all: FastSet<usize>,
-    /// The last place of each switch that no opposite option ends.
+    /// The last position of each switch, unless its opposite follows.
     last: FastMap<&'static str, usize>,
 }
 
@@ -269,7 +273,7 @@ impl Switches {
         self.last.remove(switch);
     }
 
-    /// The words without the other places.
+    /// The words without the switches that a later option repeats or ends.
     fn keep_last(mut self, words: Vec<OsString>) -> Vec<OsString> {
         for place in self.last.values() {
             self.all.remove(place);
@@ -279,8 +283,9 @@ impl Switches {
     }
 }
 
-/// In a response file, `-o FILE` names the output of the link, and `-h NAME` its soname. `None` for
-/// other options, and for outputs of linkaudit: `-o NAME=FILE`.
+/// Recognises two options of a response file that have no effect: `-o FILE` names the output of the
+/// link, and `-h NAME` its soname. `None` for other options. Also `None` for `-o NAME=FILE`, an
+/// output of linkaudit.
 fn of_output<'t>(text: &str, next: Option<&str>) -> Option<LinkerWord<'t>> {
     let rest = ["--output=", "--output", "-o", "-h"].iter().find_map(|o| text.strip_prefix(o))?;
     let takes_next = rest.is_empty();
@@ -290,7 +295,8 @@ fn of_output<'t>(text: &str, next: Option<&str>) -> Option<LinkerWord<'t>> {
 }
 
 impl LeftOut {
-    /// Adds an option with its value.
+    /// Adds an option to the list for its effect, or stores the error if it is refused. `option` is
+    /// the option as typed, with its value.
     fn add(&mut self, effect: Effect, option: String, (value, linker): (&str, LinkerOption)) {
         let path = Path::new(value);
         match effect {

@@ -1,10 +1,11 @@
-//! The options of linkers that `archive` accepts besides its own, and their effect on its answer: all
-//! of lld 19, GNU ld 2.40 and mold 1.10 for ELF, except for `--format`, which linkaudit has itself.
-//! `link_line` replaces them.
+//! The linker options that `archive` accepts besides its own, and their effect on its answer. The
+//! tables have all ELF options of lld 19, GNU ld 2.40 and mold 1.10, except for `--format`, which
+//! is an option of linkaudit. `link_line` rewrites or removes these options.
 
 use super::LinkerOption;
 
-/// The options for libraries that shared objects need, in the order in which GNU ld searches them.
+/// The option that names directories for libraries that shared objects need. GNU ld searches the
+/// directories in the order of these variants.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum NeededSearch {
     /// `-rpath-link`
@@ -16,38 +17,39 @@ pub(super) enum NeededSearch {
 /// The effect of an option on the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Effect {
-    /// None: neither members nor undefined names change.
+    /// No effect: the extracted members and the undefined names stay the same.
     None,
     /// The effect of this option of `archive`.
     Means(&'static str),
     /// Ends the effect of this option of `archive`.
     Ends(&'static str),
-    /// Hides symbols of the output: `--gc-sections` may keep less, and linkers report references of
-    /// shared objects to them.
+    /// Hides symbols of the output. `--gc-sections` may keep less, and linkers report references of
+    /// shared objects to hidden symbols.
     Hides,
     /// Changes the sections that `--gc-sections` keeps.
     Keeps,
-    /// `-z`: depends on the value.
+    /// `-z`: [`Effect::with`] decides by the value.
     Keyword,
-    /// `-R`: like `-rpath` for a directory.
+    /// `-R`: like `-rpath` if the value is a directory.
     Directory,
-    /// `-rpath-link` and `-rpath`: GNU ld searches for libraries that shared objects need.
+    /// `-rpath-link` and `-rpath`: directories in which GNU ld searches for libraries that shared
+    /// objects need.
     Search(NeededSearch),
-    /// `--sysroot`: none for `/`.
+    /// `--sysroot`: no effect for `/`.
     Sysroot,
-    /// `--unresolved-symbols`: depends on the value.
+    /// `--unresolved-symbols`: [`Effect::with`] decides by the value.
     Unresolved,
-    /// `--rsp-quoting`: none for `posix`.
+    /// `--rsp-quoting`: no effect for `posix`.
     Quoting,
-    /// Undefined symbols are warnings.
+    /// Makes undefined symbols warnings.
     Warns,
-    /// Undefined symbols are errors.
+    /// Makes undefined symbols errors.
     Errors,
     /// An effect that `archive` does not follow: the reason and the next step.
     Refused(&'static str),
 }
 
-/// Options without effect and without a value, or with one after `=`.
+/// Options without effect whose value, if any, follows `=` in the same word.
 const FLAGS: &str = "EB EL M Qy S V X accept-unknown-input-arch allow-multiple-definition \
     android-memtag-heap android-memtag-stack apply-dynamic-relocs be8 Bgroup Bno-symbolic \
     Bsymbolic Bsymbolic-functions Bsymbolic-non-weak Bsymbolic-non-weak-functions build-id \
@@ -80,7 +82,7 @@ const FLAGS: &str = "EB EL M Qy S V X accept-unknown-input-arch allow-multiple-d
     warn-constructors warn-execstack warn-ifunc-textrel warn-multiple-gp warn-once \
     warn-rwx-segments warn-section-align warn-shared-textrel warn-symbol-ordering warn-textrel x";
 
-/// Options without effect whose value is after `=` or the next word.
+/// Options without effect whose value follows `=` or is the next word.
 const VALUES: &str = "android-memtag-mode architecture assert audit auxiliary \
     call-graph-ordering-file compress-debug-sections compress-sections depaudit dependency-file \
     dynamic-linker error-handling-script error-limit filter gpsize hash-size hash-style image-base \
@@ -91,7 +93,8 @@ const VALUES: &str = "android-memtag-mode architecture assert audit auxiliary \
     symbol-ordering-file target2 Tbss Tdata Tldata-segment Trodata-segment Ttext Ttext-segment \
     thread-count time-trace-granularity trace-symbol version-exports-section warn-backrefs-exclude";
 
-/// Options without effect whose value is after `=`. One linker takes the next word too.
+/// Options without effect whose value follows `=`. The named linker also accepts the value as the
+/// next word.
 const VALUES_OF: &[(&str, LinkerOption)] = &[
     ("icf", LinkerOption::Mold),
     ("package-metadata", LinkerOption::Mold),
@@ -100,19 +103,19 @@ const VALUES_OF: &[(&str, LinkerOption)] = &[
     ("unique", LinkerOption::Mold),
 ];
 
-/// Beginnings of options of LTO, which have no effect. The first two have two dashes: `-lto-x` is
-/// `-l to-x`.
+/// Prefixes of LTO options, which have no effect. The first two match only after two dashes,
+/// because `-lto-x` means `-l to-x`.
 const LTO: &[&str] = &["lto-", "lto=", "no-lto-", "opt-remarks-with-hotness", "thinlto-"];
 
-/// Options of `archive` that a linker knows without a value.
+/// Options without a value that `archive` and linkers share.
 const OWN_FLAGS: &str = "allow-shlib-undefined as-needed Bdynamic Bstatic end-group end-lib \
     export-dynamic gc-sections no-as-needed no-whole-archive pie pop-state push-state shared \
     start-group start-lib whole-archive";
 
-/// Options of `archive` that a linker knows with a value.
+/// Options with a value that `archive` and linkers share.
 const OWN_VALUES: &str = "defsym entry library library-path undefined why-extract wrap";
 
-/// Other options, each with true if it has a value that may be the next word.
+/// Other options: the name, true if the value may be the next word, and the effect.
 const OTHERS: &[(&str, bool, Effect)] = &[
     ("(", false, Effect::Means("start-group")),
     (")", false, Effect::Means("end-group")),
@@ -216,10 +219,10 @@ pub(super) const SYMBOLS: &str = "the symbols of this file are not read\n\
     help: leave it out, and define its symbols with --defsym NAME=0";
 const SYSROOT: &str = "a sysroot changes where the linker finds files\nhelp: use --root DIR";
 
-/// An option of a linker in a word of the command line.
+/// A word of the command line that is a linker option.
 #[derive(Debug)]
 pub(super) struct LinkerWord<'t> {
-    /// The value in the same word.
+    /// The value in the same word; `None` if there is none.
     pub(super) attached: Option<&'t str>,
     /// True if the next word is the value.
     pub(super) takes_next: bool,
@@ -227,9 +230,10 @@ pub(super) struct LinkerWord<'t> {
 }
 
 impl<'t> LinkerWord<'t> {
-    /// Finds the option in a word. Linkers accept one dash for two, except before a name with `o`:
-    /// `-omagic` is `-o magic`. A name of the tables prevails over an option of one letter, as in
-    /// `-export-dynamic` and `-e NAME` (`getopt_long_only`).
+    /// Finds the linker option in a word; `None` for other words. Linkers accept a long option
+    /// after one dash, unless its name begins with `o`: `-omagic` is `-o magic`. A long option of
+    /// the tables takes precedence over an option of one letter, as in `getopt_long_only`:
+    /// `-export-dynamic` is not `-e xport-dynamic`.
     pub(super) fn find(text: &'t str, linker: LinkerOption) -> Option<Self> {
         let (body, has_two) = match text.strip_prefix("--") {
             Some(body) => (body, true),
@@ -249,8 +253,9 @@ impl<'t> LinkerWord<'t> {
     }
 }
 
-/// Looks up an option by its name: true if the next word may be its value, and its effect. `body` is
-/// the word without dashes, with true if there were two.
+/// Looks up a long option by its name. Returns true if its value may be the next word, and its
+/// effect; `None` for an unknown option. `body` is the word without its dashes. `has_two` is true
+/// if it had two dashes.
 fn named(
     name: &str,
     (body, has_two): (&str, bool),
@@ -277,7 +282,8 @@ fn named(
 }
 
 impl Effect {
-    /// The effect of an option with this value.
+    /// The effect of an option with this value. The result is never `Keyword`, `Sysroot`,
+    /// `Unresolved` or `Quoting`.
     pub(super) fn with(self, value: &str) -> Self {
         match (self, value) {
             (Self::Keyword, "undefs" | "nodefs") => Self::Refused(REPORTED),
@@ -300,7 +306,7 @@ mod tests {
     use crate::cli::Cli;
     use clap::CommandFactory as _;
 
-    /// The options of linkers do not hide those of linkaudit.
+    /// Linker options do not have the names of linkaudit's options.
     #[test]
     fn no_option_of_linkaudit_is_replaced() {
         let command = Cli::command();

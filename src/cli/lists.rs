@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 /// Maximum size of a list in bytes.
 const MOST: u64 = 16 << 20;
 
-/// Reads one list. The error is a message. The archive sets that the list names are checked later.
+/// Reads one list. The error is a message for the user. The archive sets that the list names are
+/// checked later.
 pub(super) fn read(file: &Path) -> Result<DepsList, String> {
     let shown = show_path(file);
     let text = named::read(file, MOST).map_err(|why| format!("{shown}: {why}"))?;
@@ -34,9 +35,9 @@ pub(super) fn of_policy(policy: &Policy) -> Vec<MergedFrom> {
     policy.archives.iter().filter_map(entry).collect()
 }
 
-/// Translates the directories of archive sets to the audited system. `real` returns the path of a
-/// directory with its links resolved, because paths of archives have their links resolved. A
-/// directory that does not exist there stays as it is.
+/// Translates the directories of archive sets to paths in the audited system. `real` returns a
+/// directory's path with symbolic links resolved, as paths of archives are; `None` if the directory
+/// does not exist there. For `None`, the directory stays as it is.
 pub(super) fn translate(sets: &mut [(String, PathBuf)], real: impl Fn(&Path) -> Option<PathBuf>) {
     for (_, dir) in sets {
         if let Some(found) = real(dir) {
@@ -45,8 +46,8 @@ pub(super) fn translate(sets: &mut [(String, PathBuf)], real: impl Fn(&Path) -> 
     }
 }
 
-/// The directories of the archive sets in policy files that exist in the audited system. Entries
-/// without a list and built-in policies are skipped.
+/// The directories of archive sets that policy files name, if they exist in the audited system.
+/// Entries without a list and built-in policies are skipped.
 pub(super) fn places(policy: &Policy, place: &AuditedSystem<'_>, tree: &dyn Tree) -> Vec<PathBuf> {
     let entries = policy.archives.iter().filter(|entry| entry.deps_list.is_some());
     let from = entries.filter(|entry| !is_built_in(entry)).flat_map(|entry| &entry.from);

@@ -1,4 +1,4 @@
-//! The command `man`: manual pages, generated from the options.
+//! The command `man`: manual pages, generated from the definition of the command line.
 
 use super::exit::Exit;
 use super::out;

@@ -1,7 +1,6 @@
 //! Messages for the user on stderr, in one style: `error: …` or `warning: …` in lower case, or a
-//! fact about the run without such a word. If there is a next step, the text ends with a line
-//! `help: …`.
-//! `main` and the commands call this module.
+//! fact about the run without a word in front. If there is a next step, the text ends with a line
+//! `help: …`. `main` and the commands call this module.
 
 use crate::text::show;
 use crate::tree::Errno;
@@ -9,13 +8,14 @@ use crate::tree::walk::describe;
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// True if messages are coloured. `main` parses the options, which decide it, before any message.
+/// True if messages are coloured. [`set_color`] sets it when the options are parsed, before any
+/// message.
 static COLOR: AtomicBool = AtomicBool::new(false);
 
-/// The first words of lines, with their colours.
+/// The first words of lines that have a colour, each with the code of its colour (ECMA-48).
 const WORDS: [(&str, &str); 3] = [("error:", "1;31"), ("warning:", "1;33"), ("help:", "1;36")];
 
-/// Decides if messages are coloured.
+/// Turns colours in messages on or off.
 pub(super) fn set_color(color: bool) {
     COLOR.store(color, Ordering::Relaxed);
 }
@@ -35,13 +35,14 @@ pub(super) fn fact(text: &str) {
     write(&escaped(text));
 }
 
-/// Writes a text of linkaudit itself, which has its own colours.
+/// Writes a text unchanged. Names in it are already escaped, and it may have codes for colours.
 pub(super) fn raw(text: &str) {
     // A failed write to stderr is ignored: there is nowhere to report it.
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// An error with its causes. Errors of the system are described without their numbers.
+/// An error and its causes, separated by `: `. Errors of the system are described without their
+/// numbers.
 pub fn of(error: &anyhow::Error) -> String {
     let errno = |cause: &(dyn std::error::Error + 'static)| {
         let of_io = cause.downcast_ref::<io::Error>().and_then(Errno::from_io_error);
@@ -52,7 +53,7 @@ pub fn of(error: &anyhow::Error) -> String {
     causes.collect::<Vec<_>>().join(": ")
 }
 
-/// The text without characters that act on a terminal, line by line.
+/// The text with terminal control characters escaped. Line breaks stay.
 fn escaped(text: &str) -> String {
     text.split('\n').map(|line| show(line.as_bytes())).collect::<Vec<_>>().join("\n")
 }

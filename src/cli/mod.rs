@@ -76,7 +76,7 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// Parses the command line of this process.
+    /// Parses the command line of this process. `Err` has the requested help or the error message.
     pub fn from_process() -> Result<Self, Answer> {
         let typed = link_line::expand(std::env::args_os());
         // The sections of the help take a millisecond to build, so they are built only to show
@@ -100,12 +100,13 @@ impl Cli {
     }
 }
 
-/// The definition of the command line, with the sections and hidden options of help.
+/// The definition of the command line as the help shows it: options are in sections, and each
+/// command hides options without effect.
 fn shown() -> clap::Command {
     sections::apply(Cli::command())
 }
 
-/// The value of `--jobs`.
+/// Parses the value of `--jobs`.
 fn jobs(text: &str) -> Result<NonZeroUsize, &'static str> {
     text.parse().map_err(|_| "expected a positive number")
 }
@@ -285,7 +286,7 @@ pub enum PolicyCommand {
     Schema,
 }
 
-/// When a feature is on.
+/// The values of `--color` and `--progress`: when the feature is on.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Switch {
     /// On a terminal
@@ -296,7 +297,7 @@ pub enum Switch {
     Never,
 }
 
-/// The use of the sandbox.
+/// The values of `--sandbox`: when a run enters the sandbox.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sandbox {
     /// As far as the kernel supports it
@@ -319,7 +320,7 @@ pub enum LoaderOption {
     Guix,
 }
 
-/// A linker.
+/// The linker of `--linker`, whose rules apply to a link in the order given.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LinkerOption {
     /// LLVM's ld.lld
@@ -404,10 +405,11 @@ pub struct SharedOptions {
     /// Report findings of this rule or group as errors
     #[arg(short = 'D', long, global = true, value_name = "RULE|GROUP", help_heading = sections::FINDINGS)]
     pub deny: Vec<String>,
-    /// The values of `--allow`, `--warn` and `--deny` in one list, in the order typed.
+    /// The rules and groups of `--allow`, `--warn` and `--deny` with their levels, in the order
+    /// typed.
     #[arg(skip)]
     pub levels: Vec<(String, Level)>,
-    /// True if the command line names a command.
+    /// True if a command was typed; false if `check` is only the default.
     #[arg(skip)]
     pub has_command: bool,
     /// The lowest level of findings for which the exit status is 1
@@ -484,8 +486,8 @@ pub struct SharedOptions {
 }
 
 impl SharedOptions {
-    /// The files that the run writes: outputs, the baseline, and `more`, the output files of
-    /// options of one command, such as `--why-extract`.
+    /// The files that the run writes: those of `--output` and `--write-baseline`, and `more`, the
+    /// output files of command-specific options, such as `--why-extract`.
     fn written<'a>(&'a self, more: &'a [&'a Path]) -> impl Iterator<Item = &'a Path> {
         let outputs =
             self.output.iter().filter_map(|pair| Some(Path::new(pair.split_once('=')?.1)));

@@ -7,8 +7,8 @@ use crate::tree::{DiskTree, EntryType, Opened, Special, Tree};
 use std::io::{self, Read as _};
 use std::path::Path;
 
-/// Reads the whole file at `path`. Fails if it is larger than `most` bytes. The error is the
-/// reason, without the path.
+/// Reads the whole file at `path`. Fails if it is larger than `most` bytes, or not a regular file.
+/// The error is the reason, without the path.
 pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     let handle = match DiskTree::new().open(path) {
         Ok(Opened::File(handle)) => handle,
@@ -21,7 +21,7 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     if len > most {
         return Err(too_large());
     }
-    // Files of procfs have size zero, but content. Up to 1 MiB of it is read.
+    // Files of procfs report size zero although they have content. Up to 1 MiB of it is read.
     let room = usize::try_from(len.max(1 << 20)).map_err(|_| too_large())?;
     let bytes = handle.read_new(room, 0).map_err(|error| plain(&error))?;
     if len == 0 && bytes.len() == room {
@@ -54,7 +54,7 @@ pub(super) fn read_before(path: &Path, key: &[u8], end: &[u8]) -> Result<Option<
     }
     let mut bytes = Vec::new();
     while (bytes.len() as u64) < len {
-        // The key may span two shares.
+        // The key may span two reads.
         let from = bytes.len().saturating_sub(key.len());
         let share = handle.read_new(SHARE, bytes.len() as u64).map_err(|error| plain(&error))?;
         if share.is_empty() {
@@ -69,8 +69,9 @@ pub(super) fn read_before(path: &Path, key: &[u8], end: &[u8]) -> Result<Option<
     Ok(None)
 }
 
-/// Reads the pipe at `path` to its end, such as one that a shell makes for `<(command)`. A pipe can
-/// be read only once. `None` for any other file. The error is the reason, without the path.
+/// Reads the pipe at `path` to its end. For `<(command)`, a shell passes the path of a pipe. A pipe
+/// can be read only once. Fails if the pipe has more than `most` bytes. `None` for any other file.
+/// The error is the reason, without the path.
 pub(super) fn pipe(path: &Path, most: u64) -> Option<Result<Vec<u8>, String>> {
     let Ok(Opened::Special(Special::Fifo)) = DiskTree::new().open(path) else { return None };
     Some(read_pipe(path, most))
@@ -108,13 +109,14 @@ fn to_end(stream: impl io::Read, most: u64) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// The error for a file that cannot be read. `typed` is the option and the file.
+/// The error for a file that cannot be read. `typed` is the option and the file. For a pipe or
+/// device, the error has a next step.
 pub(super) fn refused(typed: &str, why: &str) -> anyhow::Error {
     let help = "write the content of the pipe to a file, and name that file";
     refused_with(typed, why, help)
 }
 
-/// Like [`refused`]. `help` is the next step if the file is a pipe or device.
+/// Like [`refused`], but for a pipe or device, the next step is `help`.
 pub(super) fn refused_with(typed: &str, why: &str, help: &str) -> anyhow::Error {
     let help = if why.ends_with(IRREGULAR) { format!("\nhelp: {help}") } else { String::new() };
     anyhow::anyhow!("{typed}: {why}{help}")

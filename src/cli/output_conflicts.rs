@@ -5,8 +5,8 @@
 //! - the files of `--files-from`, `--nix-closure` and `--replaces`
 //! - libraries that audited files load; these are known only after the audit
 //!
-//! A new version may replace a baseline or a list. Files are identified by device and inode,
-//! because a file may have several names. All commands that audit call this module.
+//! An output may replace a baseline or a list by its new version. Files are identified by device
+//! and inode, because a file may have several names. All commands that audit call this module.
 
 use super::{SharedOptions, out};
 use crate::audit::Audit;
@@ -19,7 +19,7 @@ use crate::tree::{DirEntryKind, DiskTree, EntryType, Errno, Stat, Tree};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 
-/// The use of a file or directory in a run.
+/// The use of an input file or directory in a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     Audited,
@@ -36,12 +36,12 @@ struct OutputFile<'a> {
     /// are resolved.
     real: PathBuf,
     there: Option<(u64, u64)>,
-    /// The kind of input that this output may replace.
+    /// The kind of input that this output may replace; `None` if it may replace no input.
     renews: Option<Use>,
 }
 
-/// Refuses outputs that would overwrite inputs. `more` are the output files of options of one
-/// command.
+/// Refuses outputs that would overwrite inputs. `more` are output files of command-specific
+/// options, such as `--why-extract`.
 pub(super) fn check(
     plan: &Plan,
     tree: &dyn Tree,
@@ -78,7 +78,7 @@ pub(super) fn check(
 }
 
 /// Refuses outputs that would overwrite a file that the run has read, such as a library outside of
-/// the given paths. `more` are the output files of options of one command.
+/// the given paths. `more` are output files of command-specific options, as in [`check`].
 pub(super) fn after(audit: &Audit, shared: &SharedOptions, more: &[&Path]) -> Result<()> {
     let targets = targets(shared, &shared.written(more).collect::<Vec<_>>());
     for facts in audit.corpus.files.iter().filter(|_| !targets.is_empty()) {
@@ -90,8 +90,8 @@ pub(super) fn after(audit: &Audit, shared: &SharedOptions, more: &[&Path]) -> Re
     Ok(())
 }
 
-/// Refuses outputs that would overwrite one of `files` in `tree`, such as reports and linker
-/// scripts. `more` are the output files of options of one command.
+/// Refuses outputs that would overwrite one of the input `files` in `tree`, such as linker scripts
+/// and the reports of `diff`. `more` are output files of command-specific options, as in [`check`].
 pub(super) fn apart_from<'p>(
     tree: &dyn Tree,
     shared: &SharedOptions,
@@ -110,8 +110,8 @@ pub(super) fn apart_from<'p>(
     Ok(())
 }
 
-/// Refuses an output without a directory before the audit, because writing it would fail at the
-/// end.
+/// Refuses an output whose directory does not exist. The check runs before the audit, because the
+/// write would fail only after the audit.
 fn in_directory(path: &Path) -> Result<()> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
     let why = match dir.map(|dir| DiskTree::new().look(dir)) {
@@ -122,7 +122,7 @@ fn in_directory(path: &Path) -> Result<()> {
     bail!("cannot write {}: {why}", show_path(path))
 }
 
-/// Refuses a dangling link before the audit, because writing to it would fail at the end.
+/// Refuses an output that is a dangling symbolic link. The write would fail only after the audit.
 fn no_lost_link(path: &Path) -> Result<()> {
     let here = DiskTree::new();
     if here.is_link(path) && here.look(path).is_err() {
@@ -134,7 +134,7 @@ fn no_lost_link(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// True if `is_target` is true for a file below `top`. Links are not followed.
+/// True if `is_target` is true for a file below the directory `top`. Links are not followed.
 fn holds(tree: &dyn Tree, top: &Path, is_target: &dyn Fn(Stat) -> bool) -> bool {
     let mut todo = vec![top.to_path_buf()];
     while let Some(dir) = todo.pop() {
@@ -180,8 +180,8 @@ fn targets<'a>(shared: &SharedOptions, typed: &[&'a Path]) -> Vec<OutputFile<'a>
     typed.iter().copied().filter_map(|path| OutputFile::new(path, renewed(shared, path))).collect()
 }
 
-/// The kind of input that the output at `typed` may replace. If two outputs have this path, they
-/// are refused anyway.
+/// The kind of input that the output at `typed` may replace. The path identifies the output,
+/// because [`no_two_in_one`] refuses two outputs with the same path.
 fn renewed(shared: &SharedOptions, typed: &Path) -> Option<Use> {
     let is_list = |name: &str| EMITTERS.iter().any(|one| one.needs_list && one.name == name);
     let mut outputs = shared.output.iter().filter_map(|pair| pair.split_once('='));
@@ -195,8 +195,9 @@ fn identity(stat: Stat) -> (u64, u64) {
     (stat.dev, stat.ino)
 }
 
-/// Files and directories that the run reads, by device and inode: audited and searched paths, files
-/// that options name, policies, and the lists of archives that options or policies name.
+/// Files and directories that the run reads, by device and inode. They are audited and searched
+/// paths, files that options name, policies, and the lists of archives that options or policies
+/// name.
 fn what_is_read(plan: &Plan, tree: &dyn Tree, shared: &SharedOptions) -> FastMap<(u64, u64), Use> {
     let mut read = FastMap::default();
     let mut add = |tree: &dyn Tree, path: &Path, used: Use| {

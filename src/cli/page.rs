@@ -1,10 +1,10 @@
-//! Pages in Markdown, wrapped to the terminal.
+//! Wraps pages in Markdown to the width of the terminal.
 
 use crate::report::layout::{name, wrap};
 use std::fmt::Write as _;
 
-/// Wraps the paragraphs and list items of a page to `width` columns, which is known on a terminal.
-/// Headings, tables and code keep their lines.
+/// Wraps the paragraphs and list items of a page to `width` columns. Headings, tables and code keep
+/// their lines. `None` leaves the page as it is: stdout is not a terminal.
 pub(super) fn wrapped(page: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return page.to_owned() };
     let mut out = WrappedPage { width, text: String::new(), open: None };
@@ -42,8 +42,8 @@ fn mark(text: &str) -> Option<usize> {
 struct WrappedPage {
     width: usize,
     text: String,
-    /// The open paragraph or list item: the indent of its first line and of the others, and its
-    /// words.
+    /// The open paragraph or list item: the indent of its first line, the indent of its other
+    /// lines, and its text.
     open: Option<(usize, usize, String)>,
 }
 
@@ -60,7 +60,7 @@ impl WrappedPage {
         self.text.push('\n');
     }
 
-    /// Adds the open paragraph or list item.
+    /// Wraps the open paragraph or list item and adds it to the text. Does nothing if none is open.
     fn flush(&mut self) {
         let Some((first, rest, text)) = self.open.take() else { return };
         // The backticks and the punctuation around a span take up to four columns.
@@ -72,8 +72,9 @@ impl WrappedPage {
     }
 }
 
-/// `text` with code spans that line breaks do not split, so that commands can be copied. A span may
-/// be split if it is longer than `room`, or has double backticks, as text with a backtick has.
+/// `text` with its code spans protected from line breaks, so that commands can be copied. A span
+/// longer than `room` columns is not protected. Double backticks mark spans that contain a
+/// backtick: a text with them is not protected at all.
 fn with_whole_spans(text: &str, room: usize) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     // Backticks in pairs leave an odd number of parts.
@@ -107,7 +108,7 @@ mod tests {
     fn code_spans_stay_whole() {
         let of = |page: &str| wrapped(page, Some(16));
         assert_eq!(of("Build it: `nix build`.\n"), "Build it:\n`nix build`.\n");
-        // The span also has a line end of its own.
+        // The source also has a line break inside the span.
         assert_eq!(of("- run `ls\n  bin` now\n"), "- run `ls bin`\n  now\n");
         assert_eq!(of("Span `longer than one line`\n"), "Span `longer\nthan one line`\n");
         assert_eq!(of("One ` two three four\n"), "One ` two three\nfour\n");

@@ -12,15 +12,15 @@ use crate::tree::{DiskTree, EntryType, Errno, Tree as _, without_dots};
 use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
 
-/// The system that is audited.
+/// The system that is audited: this machine or a sysroot, with the stages.
 pub(super) struct AuditedSystem<'a> {
     /// The current directory of this process.
     here: &'a Path,
     /// `--root` as an absolute path: as typed, and with links resolved.
     root: Option<(PathBuf, PathBuf)>,
-    /// `--staged`
+    /// The directories of `--staged`.
     stages: Vec<Stage>,
-    /// The directory in which programs start.
+    /// The directory in which programs start: `--cwd`, else `/` with `--root`, else `here`.
     pub(super) cwd: PathBuf,
     /// True if typed paths may differ from the paths in the audited system.
     elsewhere: bool,
@@ -54,8 +54,8 @@ impl<'a> AuditedSystem<'a> {
         Ok(Self { here, root, stages, cwd, elsewhere })
     }
 
-    /// How outputs for other programs write paths: the base directory of relative paths, the
-    /// sysroot, and the staging directories.
+    /// The translation of paths for outputs. The base of relative paths is `--relative-to`, or the
+    /// current directory.
     pub(super) fn outputs(&self, shared: &SharedOptions) -> Result<Paths> {
         let base = match &shared.relative_to {
             Some(dir) => {
@@ -126,7 +126,7 @@ impl<'a> AuditedSystem<'a> {
     }
 
     /// Translates an entry of `--files-from` or `--nix-closure` to its path in the audited system.
-    /// With `--root DIR`, a path outside of DIR is taken as a path in the sysroot.
+    /// With `--root DIR`, a path outside of DIR is treated as a path in the sysroot.
     pub(super) fn listed(&self, path: PathBuf) -> PathBuf {
         match self.inside(&path) {
             Some(inside) => inside,
@@ -163,7 +163,8 @@ impl<'a> AuditedSystem<'a> {
     }
 }
 
-/// One `--staged` directory. `root` is `--root` with links resolved.
+/// Checks and describes one `--staged` directory. `root` is `--root` with links resolved. Fails for
+/// a directory that contains the sysroot or `/`.
 fn stage(here: &Path, typed: &Path, root: Option<&Path>) -> Result<Stage> {
     let tree = DiskTree::new().seen_from(here.to_path_buf());
     let shown = show_path(typed);

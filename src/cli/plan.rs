@@ -1,5 +1,5 @@
-//! Makes a [`Plan`] from the options. It reads the environment, the current directory, and the
-//! files that options name.
+//! Makes a [`Plan`] from the options. This module reads the environment, the current directory, and
+//! the files that options name.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for the environment")]
 
 use super::baseline::Baselines;
@@ -24,11 +24,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Upper bounds in bytes for a list of paths, and for a path in it.
+/// Maximum size in bytes of a list of paths.
 const MOST_LISTED: u64 = 256 << 20;
+/// Maximum length in bytes of a path in a list.
 const LONGEST: usize = 1 << 20;
 
-/// The plan of an audit, and other data that it needs.
+/// The plan of an audit, the file system that it reads, and the settings of its outputs.
 pub(super) struct Prepared {
     pub(super) plan: Plan,
     pub(super) tree: Box<dyn Tree>,
@@ -37,8 +38,7 @@ pub(super) struct Prepared {
     merged: bool,
     pub(super) baselines: Baselines,
     pub(super) style: Style,
-    /// How outputs for other programs write paths: the base directory of relative paths, and the
-    /// sysroot.
+    /// The translation of paths for outputs.
     pub(super) paths: Paths,
     pub(super) progress: bool,
 }
@@ -72,21 +72,21 @@ impl Prepared {
     }
 }
 
-/// The destinations of the outputs of a run.
+/// The requested outputs of a run: one for stdout, and others with their files.
 pub(super) struct Sinks<O: 'static> {
     pub(super) stdout: &'static O,
     pub(super) files: Vec<(&'static O, PathBuf)>,
 }
 
-/// Translates a typed path to its path in the audited tree, with links resolved. `None` if there is
-/// no such file.
+/// Translates a typed path to its path in the audited tree, with links resolved. `None` if the path
+/// does not exist there.
 pub(super) fn real_path(shared: &SharedOptions, path: &Path, tree: &dyn Tree) -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     let named = AuditedSystem::new(shared, &here).ok()?.named(path).ok()?;
     tree.real_path(&named).ok()
 }
 
-/// Makes the plan of an audit. It finds errors in the options before the audit starts.
+/// Makes the plan of an audit. Errors in the options are reported here, before the audit starts.
 pub(super) fn prepare(shared: &SharedOptions, paths: &[PathBuf]) -> Result<Prepared> {
     prepare_with(shared, paths, &[], &[])
 }
@@ -100,8 +100,9 @@ fn loader_rules(option: LoaderOption) -> Option<LoaderRules> {
     }
 }
 
-/// Like [`prepare`]. `places` are more directories to search for candidates, before those of
-/// `--lib-path`. `written` are the output files of options of one command.
+/// Like [`prepare`]. `places` are more directories to search for candidates, before the directories
+/// of `--lib-path`. `written` are output files of command-specific options, such as
+/// `--why-extract`.
 ///
 /// First, the files that options name are read. Then the process enters the sandbox and starts its
 /// threads. Audited files are read last.
@@ -207,8 +208,8 @@ pub(super) fn prepare_with(
     })
 }
 
-/// The path of a PATH in the audited system. It must exist. Fails for a file such as
-/// `/proc/self/exe`, which is linkaudit itself.
+/// Translates a PATH to its path in the audited system. Fails if it does not exist there, or if it
+/// is a link such as `/proc/self/exe`, which leads to another file in each process.
 fn existing(
     shared: &SharedOptions,
     (place, tree): (&AuditedSystem<'_>, &dyn Tree),
@@ -232,8 +233,8 @@ fn existing(
     }
 }
 
-/// The places in which options search for candidates, as `named` translates them. Fails for the
-/// first package.
+/// The places to search for candidates, translated by `named`. Fails for the first package, because
+/// packages must be unpacked.
 fn searched<'p>(
     typed: impl Iterator<Item = &'p PathBuf>,
     named: impl Fn(&PathBuf) -> Result<PathBuf>,
@@ -249,7 +250,7 @@ fn searched<'p>(
     typed.map(place).collect()
 }
 
-/// The places of `--lib-path`.
+/// The files and directories of `--lib-path`, as paths in the audited system.
 fn typed_lib_paths(
     shared: &SharedOptions,
     place: &AuditedSystem<'_>,
@@ -294,7 +295,7 @@ pub(super) fn style(shared: &SharedOptions) -> Style {
     }
 }
 
-/// The audited file system.
+/// The audited file system, as [`System::new`] makes it from the options.
 struct System {
     tree: Box<dyn Tree>,
     /// True if the links of a merged `/usr` are assumed.
@@ -343,7 +344,8 @@ fn prefix(dir: &Path, place: &AuditedSystem<'_>, tree: &dyn Tree) -> Result<Path
     tree.real_path(&named).with_context(|| format!("--prefix {typed}"))
 }
 
-/// The path of the file or directory that `option` names. It must exist.
+/// The path in the audited system of a file or directory that `option` names. Fails if it does not
+/// exist there.
 fn of_option(
     option: &str,
     typed: &Path,
@@ -381,8 +383,8 @@ fn all_below<'a>(
     }
 }
 
-/// Help for a missing path that is or resembles the name of a command, if no command was typed;
-/// empty for other paths.
+/// The help for a missing PATH that equals or resembles the name of a command; empty for other
+/// paths.
 fn command_meant(path: &Path) -> String {
     let word = path.to_str().filter(|word| !word.contains('/')).unwrap_or_default();
     let program = Cli::command();
@@ -425,7 +427,7 @@ fn bytes(text: Option<&OsStr>) -> Vec<u8> {
     text.map_or(Vec::new(), |text| text.as_bytes().to_vec())
 }
 
-/// The processor for `--cpu`.
+/// The processor for a value of `--cpu`. Fails for an unknown name.
 fn cpu(name: &str) -> Result<Cpu> {
     Cpu::named(name).with_context(|| {
         let all = format!("--cpu takes {}", Cpu::names().join(", "));
@@ -433,7 +435,7 @@ fn cpu(name: &str) -> Result<Cpu> {
     })
 }
 
-/// The outputs that `--format` and `--output` request. `outputs` are all that `command` has.
+/// The outputs that `--format` and `--output` request. `outputs` has all outputs of `command`.
 pub(super) fn sinks<O: NamedFormat>(
     shared: &SharedOptions,
     command: &str,
@@ -442,8 +444,9 @@ pub(super) fn sinks<O: NamedFormat>(
     sinks_of((&shared.format, &shared.output), command, outputs, &[])
 }
 
-/// The outputs for a `--format` and for pairs `NAME=FILE`. `outputs` are all that `command` has. An
-/// error about a pair also lists `others`, the names of other files that the command writes.
+/// The outputs for a `--format` and for pairs `NAME=FILE`. `outputs` has all outputs of `command`.
+/// An error about a pair also lists `others`, the names of other outputs of the command, such as
+/// the emitters of `fix`.
 pub(super) fn sinks_of<O: NamedFormat>(
     (format, pairs): (&str, &[String]),
     command: &str,

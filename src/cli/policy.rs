@@ -17,12 +17,12 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The policy file that is read in the current directory.
+/// The name of the policy file that a run reads in the current directory.
 pub(super) const FOUND: &str = "linkaudit.toml";
 /// Maximum size of a policy in bytes.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// Policy files on this machine, also with `--root`.
+/// Reads policy files from this machine, even with `--root`.
 struct Disk;
 
 impl PolicyFiles for Disk {
@@ -77,8 +77,9 @@ pub(super) fn write_new(file: &Path, text: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The name of a policy for `extends` of the policy in `file`. A path is relative to the directory
-/// of `file`, or absolute if `file` is in another directory. `None` if there is no such policy.
+/// The name by which the policy in `file` can extend the policy `name`. A path below the directory
+/// of `file` becomes relative to that directory, and any other path absolute. `None` if the policy
+/// does not exist.
 pub(super) fn seen_from(name: &str, file: &Path) -> Option<String> {
     if policy::is_built_in(name) {
         return Some(name.to_owned());
@@ -116,8 +117,8 @@ fn merged(shared: &SharedOptions, more: &[OsString], color: bool, after: &str) -
     Ok(policy)
 }
 
-/// The name of a policy below the current directory, relative to it and without `./`. The name is
-/// part of fingerprints, so it must not depend on how the path was typed. Names of built-in
+/// The path of a policy below the current directory, relative to that directory and without `./`.
+/// The path is part of fingerprints, so it must not depend on how it was typed. Names of built-in
 /// policies, and of files elsewhere, stay as typed.
 fn plain_name(name: &OsStr) -> OsString {
     let is_file = |path: &&Path| {
@@ -128,7 +129,8 @@ fn plain_name(name: &OsStr) -> OsString {
     plain.as_deref().filter(is_file).map_or_else(|| name.to_owned(), OsString::from)
 }
 
-/// The path relative to the current directory, if it is below it.
+/// The path relative to the current directory. `None` for a path outside of it, and for a relative
+/// path that does not begin with `./`.
 fn below_here(path: &Path) -> Option<PathBuf> {
     if path.is_relative() {
         return path.strip_prefix(".").ok().map(Path::to_path_buf);
@@ -139,8 +141,8 @@ fn below_here(path: &Path) -> Option<PathBuf> {
     below(path).or_else(|| below(&real()?))
 }
 
-/// True if the policy in the current directory applies: it exists, and `--isolated` is not given. A
-/// directory or special file with its name is an error.
+/// True if the file [`FOUND`] in the current directory applies: it exists, and `--isolated` is not
+/// given. A directory or special file with this name is an error.
 fn found(shared: &SharedOptions) -> Result<bool> {
     if shared.isolated {
         return Ok(false);
@@ -153,7 +155,8 @@ fn found(shared: &SharedOptions) -> Result<bool> {
     }
 }
 
-/// Shows errors in policies on stderr. The result is the message that ends the run.
+/// Shows errors in policies on stderr. Returns the error that ends the run, with `after` at the end
+/// of its message.
 fn refuse(mistakes: &PolicyErrors, color: bool, after: &str) -> anyhow::Error {
     // If stderr is closed, the exit status still reports the errors.
     let _ = writeln!(io::stderr(), "{}", mistakes.render(color));
@@ -163,7 +166,7 @@ fn refuse(mistakes: &PolicyErrors, color: bool, after: &str) -> anyhow::Error {
     }
 }
 
-/// Rules that the command line names by an old id.
+/// The rules that `-A`, `-W` and `-D` name by an old id, with their new ids.
 fn renamed_levels(shared: &SharedOptions) -> impl Iterator<Item = Renamed> {
     shared.levels.iter().filter_map(|(old, _)| {
         Some(Renamed { old: old.clone(), new: renamed(old)?, origin: command_line() })
@@ -175,7 +178,8 @@ pub(super) fn command_line() -> Origin {
     Origin { source: "command line".into(), line: 0 }
 }
 
-/// Settings of `-A`, `-W` and `-D`, in the order typed.
+/// The level settings of `-A`, `-W` and `-D`, in the order typed. Old ids of rules are replaced.
+/// Fails for an unknown rule or group.
 fn levels(shared: &SharedOptions) -> Result<Vec<LevelSetting>> {
     let origin = command_line();
     let setting = |(name, level): &(String, _)| {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The interval between updates.
+/// The interval between updates of the line.
 const TICK: Duration = Duration::from_millis(100);
 /// Number of ticks before the first update.
 const FIRST: u32 = 10;
@@ -61,7 +61,7 @@ impl Drop for Progress {
 }
 
 impl Progress {
-    /// Clears the line before other output.
+    /// Stops the thread and clears the line, so that other output can follow.
     pub(super) fn end(&mut self) {
         self.done.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {

@@ -1,6 +1,7 @@
-//! Refuses PATHs that are files of a kind that linkaudit does not read, and packages in which
-//! candidates should be searched. The error names the kind of the file and the next step. The first bytes and the file name decide the kind. In lists and
-//! directories, files of these kinds are only counted. `cli::plan` calls this module.
+//! Refuses each PATH whose kind of file linkaudit does not read, and packages that are given as
+//! places to search for candidates. The first bytes and the file name decide the kind. The error
+//! names the kind and the next step. Files of these kinds in lists and directories are only
+//! counted. `cli::plan` calls this module.
 
 use crate::audit::cmake_package_name;
 use crate::sniff::{BITCODE, Class, Classes, is_debian_package};
@@ -14,21 +15,21 @@ const HEAD: usize = 512;
 /// The offset of the mark `ustar` in a tar archive, in bytes.
 const USTAR: usize = 257;
 
-/// The command that extracts the files inside, or another next step.
+/// The next step in the error: a command that unpacks the file, or another action.
 #[derive(Clone, Copy)]
 enum Help {
-    /// A command, before the file's name.
+    /// A command that unpacks the file, without the file's name at its end.
     Unpack(&'static str),
-    /// A command before the file's name, and a word after it.
+    /// A command that unpacks the file: the words before and after the file's name.
     Before(&'static str, &'static str),
-    /// A command before the file's name, and the end of a pipe after it.
+    /// Two commands with a pipe between them. The file's name ends the first command.
     Pipe(&'static str, &'static str),
     /// Any other step.
     Do(&'static str),
     Nothing,
 }
 
-/// Kinds by first bytes; the first match applies.
+/// Kinds of files by their first bytes, with the next step; the first match applies.
 const MARKS: &[(&[u8], &str, Help)] = &[
     (b"\xed\xab\xee\xdb", "an RPM package", Help::Pipe("rpm2cpio", "cpio -idm -D DIR")),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive", Help::Unpack("7z x -oDIR")),
@@ -55,7 +56,7 @@ const MARKS: &[(&[u8], &str, Help)] = &[
     ),
 ];
 
-/// Compressed files, with the command that decompresses them.
+/// Kinds of compressed files: the first bytes, the method, and the command that decompresses.
 const COMPRESSED: &[(&[u8], &str, &str)] = &[
     (b"\x1f\x8b", "gzip", "gunzip -k"),
     (b"\xfd7zXZ\0", "xz", "unxz -k"),
@@ -63,7 +64,7 @@ const COMPRESSED: &[(&[u8], &str, &str)] = &[
     (b"BZh", "bzip2", "bunzip2 -k"),
 ];
 
-/// Zip archives, by the ends of their names.
+/// Kinds of zip archives, by the ends of their file names.
 const ZIPS: &[(&[u8], &str)] = &[
     (b".whl", "a wheel (zip archive)"),
     (b".jar", "a Java archive (zip archive)"),
@@ -72,8 +73,8 @@ const ZIPS: &[(&[u8], &str)] = &[
 ];
 
 /// The reason why a run that reads `classes` cannot audit the file at `path`, which was typed as
-/// `typed`. `None` for a file that can be audited, and for anything that the audit itself reports:
-/// unreadable or not a regular file.
+/// `typed`. `None` for a file that can be audited. Also `None` for a file that the audit itself
+/// reports, because it is unreadable or not a regular file.
 pub(super) fn reason(
     tree: &dyn Tree,
     path: &Path,
@@ -97,7 +98,7 @@ pub(super) fn packed(tree: &dyn Tree, path: &Path, typed: &Path) -> Option<Strin
     is_packed.then(|| message(typed, &kind, help))
 }
 
-/// The first bytes of a regular file.
+/// The first bytes of a regular file; `None` for other and unreadable files.
 fn head(tree: &dyn Tree, path: &Path) -> Option<Vec<u8>> {
     if tree.kind(path) != Ok(EntryType::File) {
         return None;

@@ -21,14 +21,14 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// One audit with its report.
+/// A finished audit, with its report and fixes.
 pub(super) struct AuditRun {
     pub(super) plan: Plan,
     pub(super) audit: Audit,
     pub(super) report: Report,
-    /// The new baseline, if one is written.
+    /// The new content for `--write-baseline`; `None` without this option.
     pub(super) rewrite: Option<Rewrite>,
-    /// The fixes, if the plan requests them.
+    /// The fixes, or the error that prevented them; `None` if the plan requests none.
     pub(super) proposal: Option<Result<Proposal, String>>,
 }
 
@@ -110,19 +110,19 @@ impl AuditRun {
         render(None)
     }
 
-    /// The input of views.
+    /// The audit, its plan and its report, as views read them.
     pub(super) fn subject<'r>(&'r self, paths: &'r Paths) -> Subject<'r> {
         Subject { audit: &self.audit, plan: &self.plan, report: &self.report, paths }
     }
 
-    /// Keeps the facts for another run with the same files.
+    /// Ends the run, and keeps its facts for another run with the same files.
     pub(super) fn into_walked(self) -> WalkedRun {
         WalkedRun { ground: self.audit.into_ground(), took: Duration::ZERO }
     }
 
-    /// With `--require-elf`, a run without anything to audit is an error.
+    /// Fails if `--require-elf` is given and the run had nothing to audit.
     pub(super) fn require_elf(&self, shared: &SharedOptions) -> Result<()> {
-        // ELF files of another system, such as debug files, show that the path is right.
+        // Foreign ELF files, such as debug files and kernel modules, show that the path is right.
         let totals = &self.report.totals;
         if shared.require_elf && self.has_nothing_to_audit() && totals.foreign.is_empty() {
             let entries = count(totals.entries, "entry", "entries");
@@ -135,7 +135,8 @@ impl AuditRun {
         Ok(())
     }
 
-    /// True if no ELF file and no archive was found. A file that was read only partly may be one.
+    /// True if no ELF file and no archive was found, and no file was read only partly. A file that
+    /// was read partly may be an ELF file or an archive.
     pub(super) fn has_nothing_to_audit(&self) -> bool {
         report::is_empty(&self.report) && self.report.totals.partial == 0
     }

@@ -1,7 +1,8 @@
 //! The sandbox of a run. Before it reads audited files, the process drops the rights to start
 //! programs, open connections, access other processes, and write outside of its output directories.
 //! With `--root`, it also drops the right to read outside of the sysroot, the stages and the output
-//! directories. A bug in a reader can then lead only to a wrong answer.
+//! directories. A bug in a reader then cannot start a program, open a connection, or change the
+//! content of other files.
 //!
 //! Landlock (Linux 5.13) restricts files, and seccomp restricts system calls. If the kernel does
 //! not support or allow one of them, the run continues without it. Both apply to this thread and to
@@ -20,11 +21,11 @@ use std::path::Path;
 
 /// System calls that fail with EPERM.
 const REFUSED: &[libc::c_long] = &[
-    // Programs, also those in memory without a path.
+    // Programs, including those in memory without a path.
     libc::SYS_execve,
     libc::SYS_execveat,
     libc::SYS_memfd_create,
-    // Truncation by path. Landlock's right for it would slow down every open (see `costly` below).
+    // Truncation by path. Landlock's right to truncate would slow down every open (see `costly`).
     libc::SYS_truncate,
     // Connections. io_uring would bypass the filter.
     libc::SYS_socket,
@@ -58,8 +59,8 @@ const REFUSED: &[libc::c_long] = &[
 /// The newest set of Landlock rights. An older kernel enforces the rights that it knows.
 const RIGHTS: ABI = ABI::V6;
 
-/// Enters the sandbox, unless `--sandbox off`. `more` are the output files of options of one
-/// command.
+/// Enters the sandbox, unless `--sandbox off` is given. `more` are output files of command-specific
+/// options, such as `--why-extract`.
 pub(super) fn enter(shared: &SharedOptions, more: &[&Path]) {
     if shared.sandbox == Sandbox::Off {
         return;
@@ -73,9 +74,9 @@ pub(super) fn enter(shared: &SharedOptions, more: &[&Path]) {
     let _ = restrict_calls();
 }
 
-/// Restricts writing to the directories of `written`, and for a pipe or device to that file. If
-/// `readable` is given, restricts reading to `readable` and the places that may be written. The
-/// status says if the kernel enforces the rules.
+/// Restricts writing to the directories of the files `written`; for a pipe or device, to the file
+/// itself. If `readable` is given, restricts reading to `readable` and to the places that may be
+/// written. The status says if the kernel enforces the rules.
 fn restrict_files(
     readable: Option<&[&Path]>,
     written: &[&Path],

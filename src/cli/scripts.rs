@@ -22,40 +22,41 @@ use std::path::{Path, PathBuf};
 /// Maximum nesting depth of scripts. Deeper scripts are assumed to form a cycle.
 const DEEPEST: usize = 8;
 
-/// Upper bound for the steps of one walk over scripts: scripts that name each other many times would
-/// take forever. A name is a step, and so are [`BLOCK`] bytes of text, and [`DIRS`] directories of
-/// SEARCH_DIR in which a name is searched for.
+/// Upper bound for the steps of one walk over scripts. Without a bound, scripts that name each
+/// other many times would take forever. One step is a name, [`BLOCK`] bytes of text, or [`DIRS`]
+/// directories of SEARCH_DIR that are searched for a name.
 const MOST_STEPS: usize = 10_000;
 
 const BLOCK: usize = 256;
 
 const DIRS: usize = 8;
 
-/// Where the libraries of `-l` are searched for: the directories of `-L`; if given, the target
-/// without which a library is skipped; and true if only archives count.
+/// The rules of a search for the libraries of `-l`: the directories of `-L`, the target, and true
+/// if only archives match. A library for another target is skipped; `None` accepts all targets.
 pub(super) type LibrarySearch<'a> = (&'a [PathBuf], Option<Target>, bool);
 
-/// Link inputs in place of scripts, and the scripts that were read for them.
+/// The link inputs that replace scripts, and the scripts that were read for them.
 #[derive(Default)]
 pub(super) struct ExpandedScripts {
     pub(super) files: Vec<PathBuf>,
     pub(super) scripts: Vec<PathBuf>,
     /// The lists of GROUP, as ranges of `files` that do not overlap.
     groups: Vec<Range<usize>>,
-    /// The commands about symbols, each with the index in `files` of the file after it.
+    /// The script commands about symbols, each with the index in `files` of the file after it.
     commands: Vec<(usize, ScriptCommand)>,
     /// True for the files of AS_NEEDED, by index in `files`. Missing values at the end are false.
     as_needed: Vec<bool>,
-    /// The directories of SEARCH_DIR, which are searched after those of `-L`.
+    /// The directories of SEARCH_DIR, which are searched after the `-L` directories.
     pub(super) dirs: Vec<PathBuf>,
-    /// The files whose inputs are in `files`. Without a link order, scripts name them once.
+    /// The files whose inputs are already in `files`. Without a link order, each file is expanded
+    /// once.
     done: FastSet<PathBuf>,
-    /// Number of steps up to now.
+    /// Number of steps of the walk up to now, see [`MOST_STEPS`].
     steps: usize,
 }
 
 impl ExpandedScripts {
-    /// All files that were read, or that the run will read.
+    /// The paths of all link inputs, then of all scripts that were read.
     pub(super) fn all(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().chain(&self.scripts).map(PathBuf::as_path)
     }
@@ -91,7 +92,7 @@ impl ExpandedScripts {
         }
     }
 
-    /// Counts `steps`. Fails beyond the upper bound.
+    /// Adds `steps` to the number of steps. Fails if the sum exceeds [`MOST_STEPS`].
     fn count(&mut self, steps: usize, script: &Path) -> Result<()> {
         self.steps += steps;
         if self.steps > MOST_STEPS {
@@ -101,7 +102,7 @@ impl ExpandedScripts {
     }
 }
 
-/// `paths`, with each linker script replaced by the archives that it names. Files and `-lNAME` in a
+/// Replaces each linker script in `paths` by the archives that it names. Files and `-lNAME` in a
 /// script are searched for in the directory of the script, then in `dirs`.
 pub(super) fn expand(
     tree: &dyn Tree,
@@ -130,8 +131,8 @@ pub(super) fn linked(
     Ok(out)
 }
 
-/// The file of `-l NAME`: `libNAME.so` or `libNAME.a` in the first directory that has one of them.
-/// In `-l :FILE`, FILE is the whole file name.
+/// The file of `-l NAME`: `libNAME.so` or `libNAME.a` in the first directory that has one of the
+/// two. In `-l :FILE`, FILE is the whole file name.
 pub(super) fn library(tree: &dyn Tree, name: &OsStr, search: LibrarySearch<'_>) -> Result<PathBuf> {
     let name = name.as_bytes();
     library_in(tree, name, search).with_context(|| {
@@ -165,7 +166,8 @@ pub(super) fn target_of(tree: &dyn Tree, path: &Path) -> Option<Target> {
     }
 }
 
-/// The format of the output that the linker script at `path` names.
+/// The OUTPUT_FORMAT of the linker script at `path`; `None` if the script has none or cannot be
+/// read.
 fn format_of(tree: &dyn Tree, path: &Path) -> Option<OutputFormat> {
     let text = read(&open(tree, path).ok()?, path).ok()?;
     output_format(&text)
@@ -190,7 +192,7 @@ fn library_in(
     paths.find(|path| is_file(tree, path) && target.is_none_or(|target| links(path, target)))
 }
 
-/// The name of a file of the library `name`.
+/// The file name of the library `name`, which ends with `end`.
 fn of_library(name: &[u8], end: &str) -> Vec<u8> {
     [b"lib", name, end.as_bytes()].concat()
 }
@@ -223,7 +225,8 @@ pub(super) fn named<'p>(
     out
 }
 
-/// The directories in which names in scripts are searched for, and the files that become inputs.
+/// The rules by which scripts are replaced: the directories in which their names are searched for,
+/// and the kinds of files that become inputs.
 #[derive(Clone, Copy)]
 struct ScriptSearch<'a> {
     tree: &'a dyn Tree,
@@ -231,21 +234,22 @@ struct ScriptSearch<'a> {
     rules: SearchRules,
     /// If given, libraries for another ELF class or machine are skipped.
     target: Option<Target>,
-    /// True if only archives are libraries.
+    /// True if only archives match `-l`.
     is_static: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SearchRules {
-    /// Archives are searched for, and only they are inputs.
+    /// Prefers archives, and skips the ELF files that scripts name.
     Archives,
-    /// Archives are searched for. Objects and shared objects are inputs too.
+    /// Prefers archives. Objects and shared objects are inputs too.
     AllFiles,
     /// The rules of a linker. All files are inputs.
     Link(Linker),
 }
 
-/// The directory of SEARCH_DIR. A leading `=` stands for the sysroot, which is the root of the tree.
+/// The directory of SEARCH_DIR; `None` for other parts of a script. A leading `=` means the
+/// sysroot, which is the top of the audited tree.
 fn search_dir(input: &ScriptInput) -> Option<PathBuf> {
     let ScriptInput::SearchDir(dir) = input else { return None };
     let dir = dir.strip_prefix(b"=").unwrap_or(dir);
@@ -269,7 +273,7 @@ fn open(tree: &dyn Tree, path: &Path) -> Result<Handle> {
     }
 }
 
-/// The class of a file, and its first bytes.
+/// The class of a file by its path and first bytes, and these bytes.
 fn class_of(handle: &Handle, path: &Path) -> Result<(Class, Vec<u8>)> {
     let len = usize::try_from(handle.stat().len).map_or(SNIFF_LEN, |len| len.min(SNIFF_LEN));
     let head = handle.read_new(len, 0).with_context(|| format!("cannot read {}", show_path(path)));
@@ -277,7 +281,7 @@ fn class_of(handle: &Handle, path: &Path) -> Result<(Class, Vec<u8>)> {
     Ok((Classes::LINKAGE.with(Class::Bitcode).class_of(path, &head), head))
 }
 
-/// The first `MOST` bytes of a file.
+/// The content of a file, up to [`MOST`] bytes.
 fn read(handle: &Handle, path: &Path) -> Result<Vec<u8>> {
     let len = usize::try_from(handle.stat().len.min(MOST)).unwrap_or(0);
     handle.read_new(len, 0).with_context(|| format!("cannot read {}", show_path(path)))
@@ -294,9 +298,11 @@ fn refuse(path: &Path, begin: &[u8]) -> anyhow::Error {
 
 /// A script that is being read.
 struct ScriptText {
-    /// The parts, each with the index of its file in [`ExpandedScripts::scripts`]. None is INCLUDE.
+    /// The parts, each with the index of its script in [`ExpandedScripts::scripts`]. The parts of
+    /// an included script replace the INCLUDE that names it.
     parts: Vec<(usize, ScriptInput)>,
-    /// The directories of SEARCH_DIR up to now.
+    /// The directories of SEARCH_DIR in the parts read up to now. An INCLUDE is searched for in
+    /// them.
     dirs: Vec<PathBuf>,
 }
 
@@ -373,8 +379,8 @@ impl ScriptSearch<'_> {
         Ok(())
     }
 
-    /// Adds the parts of `script`, which is at `path`, to a text. INCLUDE stands for the parts of
-    /// another script.
+    /// Adds the parts of `script`, which is at `path`, to a text. The parts of an included script
+    /// replace the INCLUDE that names it.
     fn add_text(
         self,
         path: &Path,
@@ -407,7 +413,7 @@ impl ScriptSearch<'_> {
                     out.count(len / BLOCK, &found)?;
                     self.add_text(&found, script, depth + 1, (&mut *text, &mut *out))?;
                 }
-                // Some link that is not the subject of the run may find the script.
+                // A link with other directories may find the script.
                 Err(_) if self.rules == SearchRules::AllFiles => {}
                 Err(error) => return Err(error),
             }
@@ -415,8 +421,8 @@ impl ScriptSearch<'_> {
         Ok(())
     }
 
-    /// An included script: its path, its parts and the length of its text. It may have no command
-    /// that counts here.
+    /// Reads an included script. Returns its path, its parts and the length of its text in bytes.
+    /// The list of parts may be empty.
     fn read_included(self, found: PathBuf) -> Result<(PathBuf, Vec<ScriptInput>, usize)> {
         let handle = open(self.tree, &found)?;
         let text = read(&handle, &found)?;
@@ -427,7 +433,8 @@ impl ScriptSearch<'_> {
         }
     }
 
-    /// Expands the file that a script names: the one at index `at`, which `outer` includes or is.
+    /// Expands the file that a script names. `at` is the index of the script, which is `outer` or a
+    /// script that `outer` includes.
     fn expand_name(
         self,
         (outer, at): (&Path, usize),
@@ -437,7 +444,7 @@ impl ScriptSearch<'_> {
     ) -> Result<()> {
         let script = out.scripts[at].clone();
         out.count(1 + out.dirs.len() / DIRS, &script)?;
-        // GNU ld knows only the directory of the outer script.
+        // GNU ld searches only the directory of the outer script.
         let is_gnu = self.rules == SearchRules::Link(Linker::Gnu);
         let Some(found) = self.find(if is_gnu { outer } else { &script }, name, &out.dirs) else {
             let name = match name {
@@ -449,7 +456,7 @@ impl ScriptSearch<'_> {
         self.expand(&found, depth + 1, out)
     }
 
-    /// The error for a name in `script` that stands for no file.
+    /// The error for a name in `script` whose file is not found.
     fn refuse_name(self, script: &Path, name: &str) -> anyhow::Error {
         let option = if self.is_link() { "-L" } else { "--from" };
         anyhow!(
@@ -458,8 +465,8 @@ impl ScriptSearch<'_> {
         )
     }
 
-    /// Fails if the linker does not know a command of the script at `path`. lld and mold look for a
-    /// file with the name `,` in INPUT and GROUP.
+    /// Fails if the linker does not know a command of the script at `path`. lld and mold treat a
+    /// comma in INPUT and GROUP as the name of a file.
     fn check_keywords(self, path: &Path, script: &[ScriptInput]) -> Result<()> {
         if let SearchRules::Link(linker @ (Linker::Lld | Linker::Mold)) = self.rules
             && script.contains(&ScriptInput::Comma)
@@ -482,8 +489,8 @@ impl ScriptSearch<'_> {
     }
 
     /// The script that INCLUDE in `script` names. Linkers search for it in the current directory,
-    /// in the directories of `-L` and in `added`, those of SEARCH_DIR. Without a link, the current
-    /// directory has no meaning, and the directory of `script` replaces it.
+    /// in the directories of `-L`, and in `added`, the directories of SEARCH_DIR. Without a link,
+    /// the current directory has no meaning, and the directory of `script` replaces it.
     fn find_included(self, script: &Path, name: &[u8], added: &[PathBuf]) -> Option<PathBuf> {
         let beside = script.parent().filter(|_| !self.is_link());
         let here = beside.unwrap_or(Path::new(""));
@@ -493,10 +500,10 @@ impl ScriptSearch<'_> {
         paths.find(|path| is_file(self.tree, path))
     }
 
-    /// The file that a name in `script` stands for. `added` are the directories of SEARCH_DIR.
-    /// Linkers search for a library only in those and in the directories of `-L`. They search for a
-    /// file also in the directory of the script and in the current directory; mold 1.10 leaves out
-    /// the directory of the script (`ldfile_open_file` of GNU ld, `ScriptParser::addFile` of lld).
+    /// Finds the file for a name in `script`. `added` are the directories of SEARCH_DIR. Linkers
+    /// search for a library only in `added` and in the directories of `-L`. They search for a file
+    /// also in the directory of the script and in the current directory. mold 1.10 leaves out the
+    /// directory of the script (`ldfile_open_file` of GNU ld, `ScriptParser::addFile` of lld).
     fn find(self, script: &Path, name: &ScriptName, added: &[PathBuf]) -> Option<PathBuf> {
         let beside = script.parent().unwrap_or(Path::new(""));
         let is_file = |path: &PathBuf| is_file(self.tree, path);
@@ -512,7 +519,7 @@ impl ScriptSearch<'_> {
                 places.flat_map(|dir| [file(dir, ".a"), file(dir, ".so")]).find(is_file)
             }
             (ScriptName::File(name), rules) => {
-                // A leading `=` stands for the sysroot, which is the root of the tree.
+                // A leading `=` means the sysroot, which is the root of the tree.
                 let name = name.strip_prefix(b"=").unwrap_or(name);
                 let path = Path::new(OsStr::from_bytes(name));
                 let beside = Some(beside).filter(|_| rules != SearchRules::Link(Linker::Mold));

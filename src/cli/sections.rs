@@ -1,29 +1,29 @@
-//! The sections of options in the help, and the commands that hide some of them.
+//! The sections of options in the help, and the options that each command hides.
 
 use super::completions;
 use clap::{Arg, Command};
 
-/// Options that name the files to audit.
+/// Heading of the options that name the files to audit.
 pub(super) const INPUT: &str = "Files to audit";
-/// Options about the loader and the environment of programs.
+/// Heading of the options about the loader and the environment of programs.
 pub(super) const LOADER: &str = "Loader";
-/// Options that decide which findings are reported.
+/// Heading of the options that decide which findings are reported.
 pub(super) const FINDINGS: &str = "Findings";
-/// Options about baselines.
+/// Heading of the options about baselines.
 pub(super) const BASELINE: &str = "Baseline";
-/// Options about reports and messages.
+/// Heading of the options about reports and messages.
 pub(super) const OUTPUT: &str = "Output";
-/// Options about the process.
+/// Heading of the options about the process: threads, sandbox and timings.
 pub(super) const RUN: &str = "Run";
 
-/// Ids of options.
+/// The clap ids of options in [`HIDDEN`].
 const FACTS: &str = "facts";
 const RELATIVE_TO: &str = "relative_to";
 const LIB_PATH: &str = "lib_path";
 
-/// For each command, the sections and ids of options that have no effect on it: its help hides
-/// them. Commands that audit refuse them. The others accept most of them, so that options may
-/// precede the command.
+/// For each command, the sections and ids of options that have no effect on it. The help of the
+/// command hides these options. Commands that audit refuse them. Other commands accept most of
+/// them, so that options may precede the command.
 const HIDDEN: &[(&str, &[&str])] = &[
     ("tree", &[BASELINE, FACTS, RELATIVE_TO, LIB_PATH]),
     ("why", &[BASELINE, FACTS, RELATIVE_TO]),
@@ -39,9 +39,10 @@ const HIDDEN: &[(&str, &[&str])] = &[
     ("completions", &[INPUT, LOADER, FINDINGS, BASELINE, OUTPUT, RUN]),
 ];
 
-/// Prepares the command line for help: each command shows only options that have an effect.
+/// Prepares the definition of the command line for help: each command shows only options that have
+/// an effect.
 pub(super) fn apply(mut program: Command) -> Command {
-    // This adds the options of all commands to each command.
+    // `build` adds the options of all commands to each command.
     program.build();
     program = program.mut_subcommand("diff", |command| command.mut_args(of_diff));
     for name in ["tree", "why", "archive", "gpu", "fix"] {
@@ -57,7 +58,8 @@ pub(super) fn apply(mut program: Command) -> Command {
     program
 }
 
-/// In `diff`, `--fail-on-gone` needs no baseline, and `--baseline` waives findings of directories.
+/// Replaces the help of two options for `diff`: `--fail-on-gone` needs no baseline there, and
+/// `--baseline` waives findings of directories.
 fn of_diff(option: Arg) -> Arg {
     let help = match option.get_id().as_str() {
         "baseline" => {
@@ -72,7 +74,7 @@ fn of_diff(option: Arg) -> Arg {
     option.help(help).help_heading(FINDINGS)
 }
 
-/// `--format` lists the outputs of the command alone.
+/// Makes the help of `--format` list only the outputs of `command`.
 fn of_format(option: Arg, command: &str) -> Arg {
     if option.get_id() != "format" {
         return option;
@@ -80,7 +82,8 @@ fn of_format(option: Arg, command: &str) -> Arg {
     option.help(format!("Output on stdout: {}", completions::formats(command).join(", ")))
 }
 
-/// Commands that read a baseline and write none. A waived finding does not change the exit status.
+/// Moves `--baseline` to the options about findings, for commands that read a baseline but do not
+/// write one. A waived finding does not change the exit status of these commands.
 fn of_reader(option: Arg) -> Arg {
     if option.get_id() == "baseline" { option.help_heading(FINDINGS) } else { option }
 }

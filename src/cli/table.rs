@@ -2,7 +2,8 @@
 
 use comfy_table::{ContentArrangement, Table, presets};
 
-/// A table without lines. On a terminal, whose `width` is known, its cells are wrapped.
+/// Makes an empty table without border lines. Its cells are wrapped so that it fits `width`
+/// columns. They are not wrapped if `width` is `None`: stdout is not a terminal.
 pub(super) fn table(width: Option<usize>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);

@@ -1,4 +1,4 @@
-//! The options of a run, for the commands that its output suggests.
+//! The options that commands in the output of a run repeat, so that they audit the same system.
 
 use super::{LoaderOption, SharedOptions};
 use crate::rules::typeable;
@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 
 /// The options that select the audited system and its loader, as words of a shell command. `None`
-/// if one has a value that cannot be typed.
+/// if a value cannot be typed in a shell.
 pub(super) fn options(shared: &SharedOptions) -> Option<Vec<String>> {
     let mut valued: Vec<(&str, &OsStr)> = Vec::new();
     valued.extend(shared.root.iter().map(|dir| ("--root", dir.as_os_str())));

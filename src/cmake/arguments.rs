@@ -6,13 +6,14 @@ use super::parsed::Parsed;
 use super::value::{ArgumentWord, MaybeText, items, known};
 use crate::format::cmake::{Argument, ArgumentKind};
 
-/// Maximum nesting depth of references.
+/// Maximum nesting depth of references, as in `${${A}}`.
 const DEEPEST: usize = 16;
 /// Maximum length of an argument after references are replaced, in bytes.
 const MOST_TEXT: usize = 1 << 20;
 
 impl Eval<'_> {
-    /// The words of a list of arguments. Each parenthesis is a separate word.
+    /// The words of the arguments of a command, with references replaced. Each parenthesis is a
+    /// separate word.
     pub(super) fn words(&mut self, file: &Parsed, arguments: &[Argument]) -> Vec<ArgumentWord> {
         let mut out = Vec::with_capacity(arguments.len());
         for argument in arguments {
@@ -53,7 +54,7 @@ impl Eval<'_> {
     }
 
     /// Replaces references up to the `}` that ends the enclosing reference, or at depth 0 up to the
-    /// end of the text.
+    /// end of the text. `None` if a value is unknown or a limit is exceeded.
     fn part(&mut self, rest: &mut &[u8], quoted: bool, depth: usize) -> Option<Vec<u8>> {
         let mut out = Vec::with_capacity(rest.len());
         let mut is_known = true;
@@ -112,6 +113,7 @@ enum VariableKind {
 }
 
 /// The kind of the reference at the start of `text`, and the length of its opening, such as `${`.
+/// `None` for other text.
 fn reference(text: &[u8]) -> Option<(VariableKind, usize)> {
     let all = [
         (&b"${"[..], VariableKind::Variable),
@@ -123,7 +125,7 @@ fn reference(text: &[u8]) -> Option<(VariableKind, usize)> {
         .map(|(start, kind)| (kind, start.len()))
 }
 
-/// Writes the meaning of an escape sequence to `out`; `rest` starts after the backslash.
+/// Decodes one escape sequence into `out`; `rest` starts after the backslash.
 fn escape(rest: &mut &[u8], quoted: bool, out: &mut Vec<u8>) {
     let Some((byte, after)) = rest.split_first() else {
         out.push(b'\\');

@@ -6,9 +6,9 @@ use super::state::{EvalState, Text};
 /// An amount of work: a limit, or the cost of an evaluation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Work {
-    /// Number of commands.
+    /// Number of commands that are evaluated.
     pub steps: usize,
-    /// Number of bytes that are copied.
+    /// Number of bytes of text and state that are copied.
     pub bytes: usize,
 }
 
@@ -46,7 +46,7 @@ const ENTRY: usize = 256;
 pub(super) const ITEM: usize = 16;
 
 impl Eval<'_> {
-    /// True if a limit is reached.
+    /// True if the package has reached one of its limits.
     pub(super) fn is_spent(&self) -> bool {
         self.steps == 0 || self.bytes == 0 || self.work == 0
     }

@@ -87,7 +87,7 @@ const KEYS: [&[u8]; 9] = [
 ];
 
 impl Eval<'_> {
-    /// Evaluates one command that is not a block.
+    /// Evaluates one command, except the commands of blocks such as `if`.
     pub(super) fn command(&mut self, file: &Arc<Parsed>, at: usize) -> Flow {
         let command = &file.commands[at];
         let words = self.words(file, &command.arguments);
@@ -101,7 +101,7 @@ impl Eval<'_> {
         let name = replaced.filter(|name| OF_CMAKE.contains(&format!(" {name} "))).unwrap_or(name);
         match name {
             "return" => {
-                // Policy CMP0140 decides if `return(PROPAGATE name…)` sets the variables: they
+                // Policy CMP0140 decides if `return(PROPAGATE name…)` sets the variables, so they
                 // become unknown.
                 for word in words.iter().skip(1).filter_map(ArgumentWord::text) {
                     self.state.set_outside(word, Some(None));
@@ -189,7 +189,7 @@ impl Eval<'_> {
         }
     }
 
-    /// Makes unknown the variable `text` and all variables `text_…`.
+    /// Makes the variable `text` unknown, and all variables whose names start with `text_`.
     pub(super) fn obscure_name(&mut self, text: &[u8]) {
         self.state.set(text, None);
         let cloud: Text = [text, b"_"].concat().into();
@@ -199,9 +199,9 @@ impl Eval<'_> {
         self.state.clouds.insert(cloud);
     }
 
-    /// Ends the file if it was included before.
+    /// Ends the evaluation of the file if the file was included before.
     fn include_guard(&mut self) -> Flow {
-        // No file can set a variable of this name.
+        // The name begins with a control character, so no file sets a variable of this name.
         let name = [b"\x01guard", bytes(&self.frame.path)].concat();
         if self.defined(&name) == Truth::True {
             return Flow::Return;
@@ -228,7 +228,7 @@ impl Eval<'_> {
         if words[0].is("FATAL_ERROR") { Flow::Stop } else { Flow::Next }
     }
 
-    /// `include(FILE|MODULE [OPTIONAL] [RESULT_VARIABLE name])`
+    /// Evaluates `include(FILE|MODULE [OPTIONAL] [RESULT_VARIABLE name])`.
     fn included(&mut self, words: &[ArgumentWord]) -> Flow {
         let Some(first) = words.first() else { return Flow::Next };
         let result = words.iter().position(|word| word.is("RESULT_VARIABLE"));
@@ -289,7 +289,7 @@ impl Eval<'_> {
             }
         } else {
             // CMake may first find another module of this name in an unknown directory. Therefore a
-            // module in these directories is not evaluated.
+            // module in `module_dirs` is not evaluated.
             let paths: Vec<_> = self.module_dirs.iter().map(|dir| dir.join(file)).collect();
             is_known |= paths.iter().any(|path| is_there(self, path));
         }
@@ -299,7 +299,7 @@ impl Eval<'_> {
         Flow::Next
     }
 
-    /// `find_package_handle_standard_args(NAME message|REQUIRED_VARS variable…)`
+    /// Evaluates `find_package_handle_standard_args(NAME message|REQUIRED_VARS variable…)`.
     fn standard_args(&mut self, words: &[ArgumentWord]) {
         let texts: Option<Vec<Vec<u8>>> =
             words.iter().map(|word| word.text().map(<[u8]>::to_vec)).collect();
@@ -325,7 +325,7 @@ impl Eval<'_> {
         }
     }
 
-    /// The truth of a variable's value.
+    /// The truth of a variable's value, as `if` decides it.
     pub(super) fn truth_of(&self, name: &[u8]) -> Truth {
         let value = self.value_of(name);
         Truth::maybe(value.map(|value| super::value::constant(&value).unwrap_or(true)))
@@ -346,7 +346,7 @@ impl Eval<'_> {
         })
     }
 
-    /// `set(NAME value… [PARENT_SCOPE])` and `set(NAME value… CACHE TYPE text [FORCE])`
+    /// Evaluates `set(NAME value… [PARENT_SCOPE])` and `set(NAME value… CACHE TYPE text [FORCE])`.
     fn set(&mut self, words: &[ArgumentWord]) {
         let Some((name, values)) = words.split_first() else { return };
         let Some(name) = name.text().map(<[u8]>::to_vec) else { return };
@@ -390,8 +390,8 @@ impl Eval<'_> {
         }
     }
 
-    /// `math(EXPR name "A op B")` of two whole numbers. The result of any other expression is
-    /// unknown.
+    /// Evaluates `math(EXPR name "A op B")` for two whole numbers. The result of any other
+    /// expression is unknown.
     fn math(&mut self, words: &[ArgumentWord]) {
         let Some(name) = words.get(1).and_then(ArgumentWord::text).map(<[u8]>::to_vec) else {
             return;
@@ -412,7 +412,7 @@ impl Eval<'_> {
         self.state.set(&name, value.and_then(|value| known(value.to_string().as_bytes())));
     }
 
-    /// `cmake_parse_arguments(prefix options one multi args…)`
+    /// Evaluates `cmake_parse_arguments(prefix options one multi args…)`.
     fn parse_arguments(&mut self, words: &[ArgumentWord]) {
         let texts: Option<Vec<Vec<u8>>> =
             words.iter().map(|word| word.text().map(<[u8]>::to_vec)).collect();

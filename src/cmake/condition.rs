@@ -1,6 +1,6 @@
-//! Conditions of `if` and `while` (cmake-commands(7), `if`), with three results: true, false and
-//! unknown. Precedence: parentheses, unary tests, comparisons, NOT, AND, OR. AND and OR always
-//! evaluate both operands.
+//! Evaluates the conditions of `if` and `while` (cmake-commands(7), `if`). The result is true,
+//! false or unknown. Precedence: parentheses, unary tests, comparisons, NOT, AND, OR. AND and OR
+//! always evaluate both operands.
 
 use super::eval::Eval;
 use super::pattern::Regex;
@@ -15,9 +15,9 @@ use std::path::Path;
 const DEEPEST: usize = 32;
 
 impl Eval<'_> {
-    /// The truth of a condition.
+    /// The truth of the condition that the words of a command form.
     pub(super) fn condition(&mut self, words: &[ArgumentWord]) -> Truth {
-        // An unquoted unknown word may stand for several words.
+        // If an unquoted word is unknown, the condition may have any number of words.
         if words.iter().any(|word| word.value.is_none() && !word.quoted) {
             return Truth::Unknown;
         }
@@ -145,7 +145,7 @@ impl Eval<'_> {
                 PathEntry::Unknown => Truth::Unknown,
             },
             "IS_SYMLINK" if path.is_absolute() => Truth::maybe(self.host.is_link(path)),
-            // CMP0142 is the last policy of CMake 3.25.
+            // The last policy of CMake 3.25 is CMP0142.
             "POLICY" => {
                 let digits =
                     text.strip_prefix(b"CMP").and_then(|text| std::str::from_utf8(text).ok());
@@ -156,8 +156,8 @@ impl Eval<'_> {
         }
     }
 
-    /// The value of an operand. An unquoted operand that is the name of a variable stands for the
-    /// value of the variable.
+    /// The value of an operand. If an unquoted operand is the name of a variable, the value of the
+    /// variable.
     fn operand(&self, word: &ArgumentWord) -> MaybeText {
         let text = word.value.clone()?;
         if word.quoted {
@@ -227,7 +227,7 @@ impl Eval<'_> {
         }
     }
 
-    /// `MATCHES`, which sets CMAKE_MATCH_0 and so on.
+    /// Evaluates `TEXT MATCHES PATTERN`, which sets CMAKE_MATCH_0 and so on.
     fn matches(&mut self, text: &[u8], pattern: &[u8]) -> Truth {
         let Some(found) = Regex::new(pattern).and_then(|pattern| pattern.find(text, 0).ok()) else {
             return Truth::Unknown;

@@ -10,13 +10,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// One package to evaluate.
+/// A package to evaluate, with the request for it.
 pub struct Config<'a> {
     /// The name of the package.
     pub name: &'a [u8],
-    /// The path of its configuration file.
+    /// The path of the configuration file.
     pub path: &'a Path,
-    /// The path of its version file, if it has one.
+    /// The path of the version file beside the configuration file; `None` if there is none.
     pub version_file: Option<PathBuf>,
     /// The version in the request; `None` if the request has none.
     pub version: Option<&'a [u8]>,
@@ -25,7 +25,7 @@ pub struct Config<'a> {
     /// False if another package requests this one. That package may have defined commands that this
     /// one calls.
     pub alone: bool,
-    /// The options of the request.
+    /// The options QUIET and REQUIRED of the request.
     pub manner: Manner,
     /// The limit of the work for this package.
     pub work: Work,
@@ -34,11 +34,12 @@ pub struct Config<'a> {
     /// The part of the path that names an architecture, such as `x86_64-linux-gnu`, if there is
     /// one.
     pub architecture: Option<&'a str>,
-    /// Size of a pointer, in bytes.
+    /// Size of a pointer on the target, in bytes.
     pub pointer: u8,
 }
 
-/// The result of a version file.
+/// The result of a version file: the version that it states, and whether it accepts the requested
+/// version.
 struct Version {
     text: MaybeText,
     fits: Truth,
@@ -107,14 +108,14 @@ impl<'h> Eval<'h> {
             depth: config.depth,
         };
         eval.state.scope();
-        // A package that another one requests gets these variables from the requester.
+        // If another package requests this one, the scope of the requester has these variables.
         if config.alone {
             eval.system(config);
         }
         eval
     }
 
-    /// Variables of a consumer's project on Linux.
+    /// Sets the variables of a consumer's project on Linux.
     fn system(&mut self, config: &Config<'_>) {
         let set = [
             ("CMAKE_VERSION", "3.25.1"),
@@ -154,7 +155,7 @@ impl<'h> Eval<'h> {
         }
     }
 
-    /// Variables that `find_package` sets before the configuration file.
+    /// Sets the variables that `find_package` sets before it evaluates the configuration file.
     fn prepare(&mut self, config: &Config<'_>, version: &MaybeText) {
         let name = config.name;
         let of = |end: &str| [name, end.as_bytes()].concat();
@@ -239,7 +240,7 @@ impl<'h> Eval<'h> {
         if flow == Flow::Stop || self.fatal.is_some() {
             return None;
         }
-        // `find_package` takes the package as found unless the file says otherwise.
+        // For `find_package`, a package is found unless its file sets `NAME_FOUND` to false.
         let variable = [name, b"_FOUND"].concat();
         let truth = match self.state.is_defined(&variable) {
             Truth::True => self.truth_of(&variable),

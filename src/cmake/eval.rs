@@ -16,18 +16,18 @@ const DEEPEST: usize = 160;
 /// Maximum number of events kept for one package.
 const MOST_EVENTS: usize = 2_000;
 
-/// How a piece of code ends.
+/// The way in which a piece of code ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Flow {
     Next,
     Break,
     Continue,
     Return,
-    /// A fatal error, or the evaluation gives up.
+    /// The evaluation ends: a fatal error occurred, or the evaluation gave up.
     Stop,
 }
 
-/// The file or call that is evaluated.
+/// The file or call whose commands are evaluated.
 #[derive(Clone)]
 pub(super) struct Frame {
     pub(super) path: Arc<Path>,
@@ -60,7 +60,7 @@ impl Left {
     }
 }
 
-/// One evaluation.
+/// The evaluation of one package.
 pub(super) struct Eval<'h> {
     pub(super) host: &'h mut dyn CMakeHost,
     pub(super) state: EvalState,
@@ -71,7 +71,7 @@ pub(super) struct Eval<'h> {
     pub(super) components: Vec<Vec<u8>>,
     /// Paths that a condition with EXISTS did not find.
     pub(super) last_absent: Vec<PathBuf>,
-    /// The text of a fatal error.
+    /// The text of a fatal error that certainly occurs; `None` if there is none.
     pub(super) fatal: Option<Vec<u8>>,
     pub(super) gave_up: Option<GaveUp>,
     /// Required packages for which a find module searches. They are assumed to be found.
@@ -82,8 +82,8 @@ pub(super) struct Eval<'h> {
     /// True once `include` or `find_package` used a module that is not evaluated. The module may
     /// define commands.
     pub(super) has_modules: bool,
-    /// True if the package may fail for some consumers: a file or package is missing under an
-    /// unknown condition, or the consumer may lack a module.
+    /// True if the package may fail for some consumers. This is so if a file or package is missing
+    /// under an unknown condition, or if the consumer may lack a module.
     pub(super) may_fail: bool,
     /// True if a branch under an unknown condition failed.
     pub(super) has_failed_branch: bool,
@@ -98,7 +98,7 @@ pub(super) struct Eval<'h> {
     /// one calls.
     pub(super) alone: bool,
     /// Commands that this package calls and does not define: the requesting package must have
-    /// defined them. Each has true if it certainly runs.
+    /// defined them. The flag is true if the command certainly runs.
     pub(super) strange: Vec<(String, bool)>,
     /// The states of branches that may have left the current loop, file or call.
     pub(super) left: Left,
@@ -414,8 +414,9 @@ impl Eval<'_> {
         }
     }
 
-    /// Evaluates the body of a loop that runs an unknown number of times: a `foreach` with unknown
-    /// items for the variable `name`, or a `while` with an unknown condition and an empty `name`.
+    /// Evaluates the body of a loop that runs an unknown number of times. For a `foreach` with
+    /// unknown items, `name` is the loop variable. For a `while` with an unknown condition, `name`
+    /// is empty.
     fn once(&mut self, file: &Arc<Parsed>, begin: usize, name: &[u8]) -> Flow {
         let before = self.copied();
         self.state.set(name, None);
@@ -489,7 +490,8 @@ impl Eval<'_> {
         }
     }
 
-    /// Evaluates `block()`. Variables that are set in it are local, except those after PROPAGATE.
+    /// Evaluates `block()`. Variables that are set in it are local, except the variables listed
+    /// after PROPAGATE.
     fn scoped(&mut self, file: &Arc<Parsed>, begin: usize) -> Flow {
         let command = &file.commands[begin];
         let words = self.words(file, &command.arguments);

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// Keywords of `find_package`. Each ends a list of components, directories or names.
+/// Keywords of `find_package`. Each ends the list of components, directories or names before it.
 const KEYS: [&str; 30] = [
     "EXACT",
     "QUIET",
@@ -46,7 +46,7 @@ const KEYS: [&str; 30] = [
 /// option.
 const LISTS: [&str; 5] = ["NAMES", "CONFIGS", "HINTS", "PATHS", "PATH_SUFFIXES"];
 
-/// The parsed arguments of a request.
+/// The parsed arguments of `find_package` or `find_dependency`.
 struct Request {
     wanted: PackageRequest,
     quiet: bool,
@@ -198,8 +198,8 @@ impl Eval<'_> {
         request.module_only || !self.lacks_module(&request.wanted.name)
     }
 
-    /// True if neither CMake nor a directory of CMAKE_MODULE_PATH has a module for a package. False
-    /// also if this is unknown.
+    /// True if neither CMake nor a directory of CMAKE_MODULE_PATH has a module for a package. Also
+    /// false if the answer is unknown.
     fn lacks_module(&mut self, name: &[u8]) -> bool {
         if modules::finds(name) {
             return false;

@@ -1,4 +1,4 @@
-//! The command `list`.
+//! Evaluates the command `list`.
 
 use super::budget::ITEM;
 use super::eval::Eval;
@@ -13,7 +13,7 @@ use std::path::Path;
 const MOST_MODULE_DIRS: usize = 100;
 
 impl Eval<'_> {
-    /// Keeps the directories that a command adds to CMAKE_MODULE_PATH.
+    /// Adds to `module_dirs` the directories in `words`, which a command adds to CMAKE_MODULE_PATH.
     fn add_module_dirs(&mut self, words: &[ArgumentWord]) {
         let free = MOST_MODULE_DIRS.saturating_sub(self.module_dirs.len());
         let dirs = words.iter().filter_map(ArgumentWord::text).take(free);
@@ -71,8 +71,8 @@ impl Eval<'_> {
         self.state.set(&target, value);
     }
 
-    /// `list(APPEND)` and `list(PREPEND)` join texts without splitting the list, so its backslashes
-    /// stay.
+    /// Evaluates `list(APPEND)` or `list(PREPEND)`. They join texts without splitting the list, so
+    /// its backslashes stay.
     fn extend(&mut self, name: &[u8], text: MaybeText, more: &[ArgumentWord], at_end: bool) {
         if more.is_empty() {
             return;
@@ -89,8 +89,8 @@ impl Eval<'_> {
         self.state.set(name, value);
     }
 
-    /// `list(POP_BACK)` and `list(POP_FRONT)` move one item to each variable that they name.
-    /// Without a variable, they remove one item.
+    /// Evaluates `list(POP_BACK)` or `list(POP_FRONT)`: moves one item to each variable in
+    /// `outputs`. Without a variable, removes one item.
     fn pop(&mut self, name: &[u8], text: MaybeText, outputs: &[ArgumentWord], at_end: bool) {
         let Some(text) = text.filter(|_| outputs.iter().all(|word| word.value.is_some())) else {
             self.state.set(name, None);

@@ -1,7 +1,7 @@
-//! Evaluates the CMake files that packages install for `find_package`. It finds the files that they
-//! include, the targets that they define, and the files and packages that these targets name. No
-//! program is executed. A value is unknown if it depends on a program, or on the consumer: the
-//! project that calls `find_package`. Both branches of a condition on an unknown value are
+//! Evaluates the CMake files that packages install for `find_package`. This module finds the files
+//! that they include, the targets that they define, and the files and packages that these targets
+//! name. No program is executed. A value is unknown if it depends on a program, or on the consumer:
+//! the project that calls `find_package`. Both branches of a condition on an unknown value are
 //! evaluated, without reporting defects in them.
 //!
 //! Files are looked up through a [`CMakeHost`], which `audit::package_text` implements. The
@@ -48,25 +48,25 @@ pub(crate) fn matches(expression: &[u8], text: &[u8]) -> Option<bool> {
 /// it knows when it searches a list for the placeholder.
 pub(crate) const COMPONENT: &[u8] = b"\x01component";
 
-/// The entry at a path.
+/// The kind of entry that exists at a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathEntry {
-    /// A file.
+    /// The path leads to a regular file.
     File,
-    /// A directory.
+    /// The path leads to a directory.
     Directory,
-    /// No entry.
+    /// The path does not exist.
     Absent,
     /// Unknown: the path is a special file, cannot be read, or may exist only on the machine of the
     /// consumer.
     Unknown,
 }
 
-/// The file system and the packages of the audited system.
+/// Access to the file system and the packages of the audited system.
 pub trait CMakeHost {
-    /// The entry at a path.
+    /// The kind of entry at a path, with links followed.
     fn look(&mut self, path: &Path) -> PathEntry;
-    /// A file to evaluate; `None` if it cannot be read.
+    /// The parsed content of a file; `None` if it cannot be read.
     fn file(&mut self, path: &Path) -> Option<Arc<Parsed>>;
     /// The names in a directory, sorted; `None` if they are not known.
     fn list(&mut self, path: &Path) -> Option<Vec<Vec<u8>>>;
@@ -83,39 +83,40 @@ pub trait CMakeHost {
         scope: PackageScope,
         depth: usize,
     ) -> (Package, PackageScope);
-    /// Looks up a name in the scopes of the packages that request the evaluated one, from the
+    /// Looks up a name in the scopes of the packages that request the evaluated package, from the
     /// innermost. The first answer of [`PackageScope::answer`] is the result.
     fn enclosing(&self, sought: &ScopeLookup) -> ScopeAnswer;
 }
 
-/// Options of a request that the configuration file can read.
+/// The options of a request that the configuration file gets as variables, such as
+/// `NAME_FIND_QUIETLY`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Manner {
-    /// QUIET
+    /// True if the request has the option QUIET.
     pub quiet: Truth,
-    /// REQUIRED
+    /// True if the request has the option REQUIRED.
     pub required: Truth,
 }
 
 impl Manner {
-    /// No option.
+    /// A request without options.
     pub const PLAIN: Self = Self { quiet: Truth::False, required: Truth::False };
 }
 
 /// A package that a file requests.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct PackageRequest {
-    /// The name of the package.
+    /// The name of the requested package.
     pub name: Vec<u8>,
     /// The version, or a range of versions; `None` if the request has none.
     pub version: Option<Vec<u8>>,
-    /// The required components.
+    /// The required components of the request.
     pub components: Vec<Vec<u8>>,
     /// False if a find module may handle the request instead of a configuration file.
     pub config_only: bool,
-    /// Directories that the request names.
+    /// Absolute directories of HINTS and PATHS of the request.
     pub hints: Vec<PathBuf>,
-    /// False if an argument of the request is unknown, or if it has NAMES, CONFIGS or
+    /// False if an argument of the request is unknown, or if the request has NAMES, CONFIGS or
     /// PATH_SUFFIXES, which are not searched.
     pub is_known: bool,
 }
@@ -123,19 +124,20 @@ pub struct PackageRequest {
 /// A package as `find_package` returns it to the requester.
 #[derive(Clone, Default)]
 pub struct Package {
-    /// The result of the search.
+    /// The result of the search for the package.
     pub found: FindResult,
-    /// The text of a fatal error, if the configuration of the consumer ends or fails with one.
+    /// The text of a fatal error with which the configuration of the consumer fails; `None` if
+    /// there is none.
     pub fatal: Option<Vec<u8>>,
     /// Required packages for which a find module searches. They are assumed to be found.
     pub assumed: Vec<Vec<u8>>,
     pub(crate) has_modules: bool,
     /// True if the package may define targets of any name.
     pub(crate) is_open: bool,
-    /// Commands that the package calls, and that the requesting package must have defined. Each has
-    /// true if the package certainly calls it.
+    /// Commands that the package calls, and that the requesting package must have defined. The flag
+    /// is true if the package certainly calls the command.
     pub(crate) strange: Vec<(String, bool)>,
-    /// Variables that the package changes.
+    /// Variables that the package changes, with their new values; `None` for an unknown value.
     pub(crate) variables: Vec<(Text, MaybeText)>,
     /// Variables of the requesting packages that this package unsets.
     pub(crate) removed: Vec<Text>,
@@ -143,13 +145,14 @@ pub struct Package {
     pub(crate) touched: Vec<(Text, Text)>,
     /// True if the package calls `execute_process`, whose results are unknown.
     pub(crate) has_processes: bool,
-    /// Targets that the package defines, each with true if it certainly defines the target.
+    /// Targets that the package defines. The flag is true if the package certainly defines the
+    /// target.
     pub(crate) targets: Vec<(Text, bool)>,
     pub(crate) functions: Vec<(String, Function)>,
     pub(crate) namespaces: Vec<Text>,
 }
 
-/// The result of `find_package`.
+/// The result of a search for a package.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum FindResult {
     /// The package was found.
@@ -160,9 +163,9 @@ pub enum FindResult {
     Absent,
     /// All configuration files of that name have another version.
     OtherVersion {
-        /// The configuration file.
+        /// The path of a configuration file with another version.
         path: PathBuf,
-        /// The version in its version file; empty if it is unknown.
+        /// The version that its version file states; empty if the version is unknown.
         version: Vec<u8>,
     },
     /// Not known: a module, a cycle, or a file that could not be evaluated.
@@ -173,38 +176,38 @@ pub enum FindResult {
 /// A definite defect: a package refers to something that does not exist.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// The position of the command.
+    /// The position of the command with the defect.
     pub site: CommandSite,
-    /// The defect.
+    /// The kind of the defect.
     pub kind: EventKind,
 }
 
-/// Kinds of events.
+/// The kinds of definite defects.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum EventKind {
     /// `include` of a file that does not exist.
     Include(PathBuf),
     /// A property of a target names a file or directory that does not exist.
     Property {
-        /// The target.
+        /// The name of the target.
         target: Vec<u8>,
-        /// The property.
+        /// The name of the property.
         property: Vec<u8>,
-        /// The file or directory.
+        /// The path that does not exist.
         path: PathBuf,
     },
     /// The package itself checks for a file, and fails because the file does not exist.
     Check(PathBuf),
-    /// A target links to another one that nothing defines.
+    /// A target links to a target that is not defined.
     Target {
-        /// The target.
+        /// The name of the target with the link.
         from: Vec<u8>,
-        /// The name that is not defined.
+        /// The name of the target that is not defined.
         to: Vec<u8>,
     },
     /// A required package that is not found.
     Dependency {
-        /// The request.
+        /// The request for the package.
         wanted: PackageRequest,
         /// The result of the search.
         found: FindResult,
@@ -221,7 +224,7 @@ pub enum GaveUp {
 }
 
 impl GaveUp {
-    /// The reason in words.
+    /// The reason why the evaluation gave up, in words.
     pub fn reason(self) -> &'static str {
         match self {
             Self::Unread(reason) | Self::Undecided(reason) => reason,
@@ -229,12 +232,12 @@ impl GaveUp {
     }
 }
 
-/// The result for one package.
+/// The result of the evaluation of one package.
 #[derive(Clone)]
 pub struct PackageOutcome {
     /// True if a consumer finds the package; `None` after a fatal error.
     pub found: Option<Truth>,
-    /// Definite defects.
+    /// Definite defects of the package.
     pub events: Vec<Event>,
     /// The components that the package knows; empty if it does not list them.
     pub components: Vec<Vec<u8>>,
@@ -245,7 +248,7 @@ pub struct PackageOutcome {
     /// The text of the fatal error, or of the reason why the package is not found. Empty if there
     /// is neither.
     pub message: Vec<u8>,
-    /// The parts that other packages use.
+    /// The variables, targets and commands that other packages use.
     pub package: Package,
     /// The work of the evaluation, without the work for packages that it requested.
     pub spent: Work,

@@ -1,7 +1,7 @@
-//! The modules of CMake 3.25: `include(NAME)` finds them all, and `find_package` those whose names
-//! start with `Find` (`cmake --help-module-list`).
+//! The modules of CMake 3.25: `include(NAME)` finds all of them, and `find_package` finds the
+//! modules whose names start with `Find` (`cmake --help-module-list`).
 
-/// Packages for which CMake has a module, so that no configuration file is needed.
+/// Packages for which CMake has a find module, so that no configuration file is needed.
 const PACKAGES: &str = " ALSA ASPELL AVIFile Armadillo BISON BLAS BZip2 Backtrace Boost Bullet CABLE CUDA \
 CUDAToolkit CURL CVS Coin3D Cups Curses CxxTest Cygwin DCMTK Dart DevIL Doxygen EXPAT EnvModules FLEX FLTK \
 FLTK2 Fontconfig Freetype GCCXML GDAL GIF GLEW GLU GLUT GSL GTK GTK2 GTest Gettext Git GnuTLS Gnuplot HDF5 \

@@ -1,4 +1,4 @@
-//! Lookups in enclosing scopes: those of the packages that request the evaluated package.
+//! Lookups in enclosing scopes: the scopes of the packages that request the evaluated package.
 
 use super::eval::Eval;
 use super::state::{DefinedTarget, EvalState, Function, Text};
@@ -7,7 +7,7 @@ use super::value::{ArgumentWord, MaybeText, Truth};
 use super::{FindResult, Package};
 use std::sync::Arc;
 
-/// The variables, targets and commands of a package during a request.
+/// The variables, targets and commands of a package while it requests another package.
 #[derive(Default)]
 pub struct PackageScope {
     pub(super) state: EvalState,
@@ -16,11 +16,11 @@ pub struct PackageScope {
 /// A name that a package looks up in enclosing scopes.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum ScopeLookup {
-    /// A variable.
+    /// The name of a variable.
     Variable(Arc<[u8]>),
-    /// A function or macro.
+    /// The name of a function or macro, in lower case.
     Command(String),
-    /// A target.
+    /// The name of a target.
     Target(Arc<[u8]>),
 }
 
@@ -31,7 +31,7 @@ pub enum ScopeAnswer {
     Absent,
     /// The value of a variable, `None` if it is not known.
     Variable(Option<Arc<[u8]>>),
-    /// A function or macro.
+    /// The function or macro with the name.
     Command(Function),
     /// A target: true if it exists, unknown if it may exist.
     Target(Truth),
@@ -72,8 +72,9 @@ impl PackageScope {
 }
 
 impl Eval<'_> {
-    /// The value of a variable in an enclosing scope. `None` if no enclosing scope has the
-    /// variable, or if this package set or unset it, or may have set it in unevaluated code.
+    /// The value of a variable in an enclosing scope; `Some(None)` if the value is unknown. `None`
+    /// if no enclosing scope has the variable. `None` also if this package set or unset it, or may
+    /// have set it in unevaluated code.
     pub(super) fn outer_value(&self, name: &[u8]) -> Option<MaybeText> {
         let state = &self.state;
         let is_own =
@@ -126,7 +127,7 @@ impl Eval<'_> {
         }
     }
 
-    /// Takes over the variables, targets and functions of another package.
+    /// Takes over the variables, targets and functions of a package that this package requested.
     pub(super) fn take(&mut self, package: Package) {
         self.assumed.extend(package.assumed);
         self.is_open |= package.is_open || package.found == FindResult::Unknown;

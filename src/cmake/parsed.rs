@@ -3,24 +3,26 @@
 
 use crate::format::cmake::{Argument, commands};
 
-/// A parsed file.
+/// A CMake file whose commands can be evaluated.
 #[derive(Debug)]
 pub struct Parsed {
     text: Vec<u8>,
     /// The commands of the file, in order.
     pub(super) commands: Vec<ParsedCommand>,
-    /// The first defect. A file with a defect is not evaluated.
+    /// A description of the first defect; `None` if there is none. A file with a defect is not
+    /// evaluated.
     pub defect: Option<&'static str>,
 }
 
-/// One command.
+/// A command of a file, with the end of its block.
 #[derive(Debug)]
 pub(super) struct ParsedCommand {
     /// The name of the command in lower case.
     pub(super) name: String,
     pub(super) arguments: Vec<Argument>,
     pub(super) line: u32,
-    /// For a command that begins a block or a branch, the index of the command that ends it.
+    /// For a command that begins a block or a branch, the index of the command that ends it. 0 for
+    /// other commands.
     pub(super) end: usize,
 }
 

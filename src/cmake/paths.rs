@@ -1,4 +1,4 @@
-//! Paths and globs: `file` and `get_filename_component`.
+//! Evaluates the commands `file` and `get_filename_component`: globs and parts of paths.
 
 use super::PathEntry;
 use super::eval::{Eval, bytes};
@@ -9,8 +9,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 impl Eval<'_> {
-    /// `file(GLOB …)` and `file(TO_CMAKE_PATH …)`. Other forms make the variables that they name
-    /// unknown.
+    /// Evaluates `file(GLOB …)` and `file(TO_CMAKE_PATH …)`. Other forms make the variables that
+    /// they name unknown.
     pub(super) fn file(&mut self, words: &[ArgumentWord]) {
         let kind =
             words.first().and_then(ArgumentWord::text).map(<[u8]>::to_vec).unwrap_or_default();
@@ -97,8 +97,8 @@ impl Eval<'_> {
         Some(out)
     }
 
-    /// `get_filename_component(name file mode)`. With `PROGRAM` and other unsupported modes, the
-    /// variable becomes unknown.
+    /// Evaluates `get_filename_component(name file mode)`. With `PROGRAM` and other unsupported
+    /// modes, the variable becomes unknown.
     pub(super) fn filename_component(&mut self, words: &[ArgumentWord]) {
         let Some(name) = words.first().and_then(ArgumentWord::text).map(<[u8]>::to_vec) else {
             return;

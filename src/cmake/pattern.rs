@@ -5,13 +5,14 @@ use std::ops::Range;
 
 /// Maximum number of steps of one search.
 const MOST_STEPS: usize = 200_000;
-/// Maximum length of an expression in bytes, and maximum nesting depth of parentheses.
+/// Maximum length of an expression, in bytes.
 const MOST_LEN: usize = 4096;
+/// Maximum nesting depth of parentheses.
 const DEEPEST: usize = 32;
 /// Maximum number of nested calls in one search. Each piece of an expression nests one call.
 const MOST_CALLS: usize = 1500;
 
-/// An expression.
+/// A parsed regular expression.
 pub(super) struct Regex {
     alternatives: Vec<Vec<Piece>>,
     groups: usize,
@@ -43,7 +44,7 @@ pub(super) enum NoAnswer {
     ByPolicy,
 }
 
-/// The ranges of a match: the whole match, then each group.
+/// The ranges of a match: the whole match, then each group. `None` for a group without a match.
 pub(super) struct RegexMatch {
     pub(super) groups: Vec<Option<Range<usize>>>,
 }

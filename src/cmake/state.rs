@@ -8,41 +8,41 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A name or a known text.
+/// The name of a variable, target or property, or a known text.
 pub(crate) type Text = Arc<[u8]>;
 
-/// The position of a command.
+/// The position of a command in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandSite {
-    /// The file.
+    /// The file with the command.
     pub file: Arc<Path>,
-    /// The line, from 1.
+    /// The line of the command, from 1.
     pub line: u32,
 }
 
-/// A target that was defined.
+/// A target that the package or a package that it requests defined.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DefinedTarget {
-    /// True if only some of the possible branches define it.
+    /// True if only some of the possible branches define the target.
     pub(super) maybe: bool,
-    /// True for a program or a MODULE library. CMake forbids to link to it, so no consumer fails if
-    /// its file does not exist.
+    /// True for a program or a MODULE library. CMake does not allow linking to it, so no consumer
+    /// fails if its file does not exist.
     pub(super) is_program: bool,
     /// True if the target may have properties that are unknown.
     pub(super) is_open: bool,
-    /// True if another package defined it. The evaluation of that package checks the target.
+    /// True if another package defined the target. The evaluation of that package checks it.
     pub(super) foreign: bool,
     /// Properties, each with its value and the command that set it last. The command is `None` if
     /// it ran only under an unknown condition.
     pub(super) properties: BTreeMap<Text, (MaybeText, Option<CommandSite>)>,
 }
 
-/// A function or macro.
+/// A function or macro, whose body is in a parsed file.
 #[derive(Clone, Debug)]
 pub struct Function {
     pub(super) file: Arc<Parsed>,
     pub(super) path: Arc<Path>,
-    /// Index of the command that begins it.
+    /// Index in the file of the command that begins the function or macro.
     pub(super) begin: usize,
     pub(super) is_macro: bool,
 }
@@ -76,7 +76,7 @@ impl EvalState {
         self.scopes.last().is_some_and(|scope| scope.contains_key(name))
     }
 
-    /// The number of entries in a copy of the state.
+    /// The number of entries in the state, which decides the cost of a copy.
     pub(super) fn len(&self) -> usize {
         let properties = self.targets.values().map(|target| 1 + target.properties.len());
         let variables = self.scopes.iter().map(FastMap::len);
@@ -140,7 +140,8 @@ impl EvalState {
         self.scope().remove(name);
     }
 
-    /// Sets a variable in the scope around the current one. `None` removes it.
+    /// Sets a variable in the scope around the current one; a `value` of `None` removes it. Does
+    /// nothing if there is no such scope.
     pub(super) fn set_outside(&mut self, name: &[u8], value: Option<MaybeText>) {
         let len = self.scopes.len();
         let Some(scope) = len.checked_sub(2).and_then(|at| self.scopes.get_mut(at)) else { return };

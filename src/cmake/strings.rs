@@ -1,4 +1,4 @@
-//! The command `string`.
+//! Evaluates the command `string`.
 
 use super::budget::ITEM;
 use super::eval::Eval;
@@ -150,8 +150,9 @@ fn replace_all(text: &[u8], from: &[u8], to: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// A text with all matches replaced. `\1` in `with` stands for the first group. `None` if a search
-/// has no answer, the result grows too long, a match is empty, or `with` ends with a backslash.
+/// A text with all matches replaced. `\1` in `with` is replaced by the first group. `None` if a
+/// search has no answer, the result grows too long, a match is empty, or `with` ends with a
+/// backslash.
 pub(super) fn replaced(pattern: &Regex, with: &[u8], text: &[u8]) -> Option<Vec<u8>> {
     let (mut out, mut at) = (Vec::new(), 0);
     while at <= text.len() {

@@ -1,5 +1,5 @@
-//! Targets and their properties. After the evaluation of a package, the files and targets that the
-//! properties name are checked.
+//! Evaluates the commands that define targets and change their properties. After the evaluation of
+//! a package, checks the files and targets that the properties name.
 
 use super::budget::ITEM;
 use super::commands::joined_words;
@@ -15,33 +15,34 @@ use std::path::{Path, PathBuf};
 
 /// Properties whose values are files that consumers use.
 const FILES: [&[u8]; 3] = [b"IMPORTED_LOCATION", b"IMPORTED_IMPLIB", b"IMPORTED_OBJECTS"];
+/// Properties whose values are directories of headers.
 const INCLUDES: [&[u8]; 2] =
     [b"INTERFACE_INCLUDE_DIRECTORIES", b"INTERFACE_SYSTEM_INCLUDE_DIRECTORIES"];
 /// Properties that name targets to link. IMPORTED_LINK_DEPENDENT_LIBRARIES is not among them: CMake
 /// ignores names in it that are not targets.
 const LINKS: [&[u8]; 2] = [b"INTERFACE_LINK_LIBRARIES", b"IMPORTED_LINK_INTERFACE_LIBRARIES"];
 
-/// How a command changes a property.
+/// The way in which a command changes a property.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum PropertyChange {
-    /// It replaces the value.
+    /// The command replaces the value.
     Set,
-    /// It adds an item to the list.
+    /// The command adds an item to the list.
     AppendItem,
-    /// It adds text to the end of the value.
+    /// The command adds text to the end of the value.
     AppendText,
 }
 
 impl Eval<'_> {
-    /// `add_library(name [kind] IMPORTED [GLOBAL])`, `add_library(name ALIAS other)` and
-    /// `add_executable(name …)`
+    /// Evaluates `add_library(name [kind] IMPORTED [GLOBAL])`, `add_library(name ALIAS other)` and
+    /// `add_executable(name …)`.
     pub(super) fn add_target(&mut self, words: &[ArgumentWord], is_program: bool) {
         let Some(name) = words.first().and_then(ArgumentWord::text) else { return };
         let maybe = !self.certain();
         let name: Text = name.into();
-        // CMake forbids to link to a MODULE library.
+        // CMake does not allow linking to a MODULE library.
         let is_program = is_program || words.get(1).is_some_and(|word| word.is("MODULE"));
-        // The properties of an alias are those of another target. They count as unknown.
+        // An alias has the properties of another target. They are treated as unknown.
         let is_open = words.get(1).is_some_and(|word| word.is("ALIAS"));
         let target = DefinedTarget { maybe, is_program, is_open, ..DefinedTarget::default() };
         self.state.targets.entry(name).or_insert(target);
@@ -90,7 +91,7 @@ impl Eval<'_> {
         target.properties.insert(name.into(), (value, site));
     }
 
-    /// `set_target_properties(target… PROPERTIES name value…)`
+    /// Evaluates `set_target_properties(target… PROPERTIES name value…)`.
     pub(super) fn set_target_properties(&mut self, words: &[ArgumentWord]) {
         let Some(at) = words.iter().position(|word| word.is("PROPERTIES")) else { return };
         let targets: Vec<Vec<u8>> =
@@ -111,7 +112,7 @@ impl Eval<'_> {
         }
     }
 
-    /// `set_property(TARGET target… [APPEND | APPEND_STRING] PROPERTY name value…)`
+    /// Evaluates `set_property(TARGET target… [APPEND | APPEND_STRING] PROPERTY name value…)`.
     pub(super) fn set_property(&mut self, words: &[ArgumentWord]) {
         if !words.first().is_some_and(|word| word.is("TARGET")) {
             return;
@@ -137,8 +138,8 @@ impl Eval<'_> {
         }
     }
 
-    /// `get_target_property(name target property)` and `get_property(name TARGET target PROPERTY
-    /// property)`. The result of any other query is unknown.
+    /// Evaluates `get_target_property(name target property)` and `get_property(name TARGET target
+    /// PROPERTY property)`. The result of any other query is unknown.
     pub(super) fn get_property(&mut self, command: &str, words: &[ArgumentWord]) {
         let text = |at: usize| words.get(at).and_then(ArgumentWord::text).map(<[u8]>::to_vec);
         let Some(name) = text(0) else { return };
@@ -176,7 +177,8 @@ impl Eval<'_> {
         }
     }
 
-    /// The value of a property of a target; `None` if the property is certainly not set.
+    /// The value of a property of a target; `Some(None)` if it is unknown. `None` if the property
+    /// is certainly not set.
     fn property_of(&self, target: &[u8], property: &[u8]) -> Option<MaybeText> {
         let known_target = self.state.targets.get(target).filter(|t| !t.maybe && !t.foreign);
         let Some(known_target) = known_target else { return Some(None) };
@@ -188,8 +190,8 @@ impl Eval<'_> {
         }
     }
 
-    /// Appends items to `property`: those of `target_link_libraries(target INTERFACE item…)`, or of
-    /// `target_include_directories`.
+    /// Appends the items of `target_link_libraries(target INTERFACE item…)` or of
+    /// `target_include_directories` to `property`.
     pub(super) fn target_list(&mut self, words: &[ArgumentWord], property: &[u8]) {
         let Some(target) = words.first().and_then(ArgumentWord::text).map(<[u8]>::to_vec) else {
             return;
@@ -289,7 +291,7 @@ impl Eval<'_> {
     }
 }
 
-/// The item inside of `$<LINK_ONLY:…>`; any other item as it is.
+/// The item inside of `$<LINK_ONLY:…>`; any other item unchanged.
 fn link_only(item: &[u8]) -> &[u8] {
     let inside = item.strip_prefix(b"$<LINK_ONLY:").and_then(|rest| rest.strip_suffix(b">"));
     inside.unwrap_or(item)

@@ -9,9 +9,10 @@ pub(crate) type MaybeText = Option<Arc<[u8]>>;
 /// One argument after the references in it were replaced.
 #[derive(Clone, Debug)]
 pub(super) struct ArgumentWord {
-    /// Its text, if known. An unknown unquoted argument stands for any number of words.
+    /// The text of the argument, if known. An unknown unquoted argument may be any number of words.
     pub(super) value: MaybeText,
-    /// True if it was quoted: `if` does not take it as the name of a variable.
+    /// True if the argument was quoted. `if` does not interpret a quoted argument as the name of a
+    /// variable.
     pub(super) quoted: bool,
 }
 
@@ -27,20 +28,20 @@ impl ArgumentWord {
     }
 }
 
-/// A value with a known text.
+/// A [`MaybeText`] with a known text.
 #[expect(clippy::unnecessary_wraps, reason = "it makes a value, which may be unknown elsewhere")]
 pub(super) fn known(text: impl Into<Arc<[u8]>>) -> MaybeText {
     Some(text.into())
 }
 
-/// An answer that may be unknown.
+/// The truth of a question that the audit may not be able to answer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Truth {
-    /// Yes.
+    /// The answer is yes.
     True,
-    /// No.
+    /// The answer is no.
     False,
-    /// It depends on something that the audit does not know.
+    /// The answer depends on facts that the audit does not know.
     Unknown,
 }
 
@@ -106,12 +107,12 @@ pub(super) fn items(list: &[u8], drop_empty: bool) -> Vec<Vec<u8>> {
     out
 }
 
-/// Items joined to a list.
+/// The list that consists of these items.
 pub(super) fn joined(items: &[Vec<u8>]) -> Vec<u8> {
     items.join(&b';')
 }
 
-/// The truth of a text that `if` takes as a constant; `None` for any other text.
+/// The truth of a text that `if` treats as a constant; `None` for any other text.
 pub(super) fn constant(text: &[u8]) -> Option<bool> {
     let upper = text.to_ascii_uppercase();
     match upper.as_slice() {

@@ -1,5 +1,6 @@
-//! All archives that a question can name, with one table of the names that their members define or
-//! refer to. The set only stores them: `order` and `order_independent` choose members.
+//! All archives that a [`super::CoverageQuestion`] can name, with one table of the names that their
+//! members define or refer to. The set only stores them: `order` and `order_independent` choose
+//! members.
 
 use crate::format::archive::{Member, MemberSymbol, Members, NAMELESS, SymbolKind};
 use crate::id::{ArchiveId, FastMap, FileId, Id as _, IdVec, MemberId, NameId};
@@ -9,7 +10,7 @@ use rayon::prelude::*;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// The end of a chain of definitions.
+/// Marks the end of a chain of definitions.
 const NONE: u32 = u32::MAX;
 
 /// The index of a definition or member, in 32 bits. Panics if it is 2^32 - 1 or more: [`NONE`]
@@ -18,32 +19,33 @@ fn number(place: usize) -> u32 {
     u32::try_from(place).ok().filter(|place| *place != NONE).expect("fewer than 2^32 of one kind")
 }
 
-/// One archive.
+/// An archive of the set, with its members.
 pub struct ArchiveEntry {
     /// The file, by its id in the corpus.
     pub file: FileId,
-    /// The path of the archive.
+    /// The path by which the archive was read.
     pub path: Arc<Path>,
     /// The members of the archive.
     pub members: Arc<Members>,
     first: u32,
 }
 
-/// A definition of a name.
+/// A definition of a name in a member of an archive.
 #[derive(Clone, Copy, Debug)]
 pub struct MemberDefinition {
     /// The member that has the definition.
     pub member: MemberId,
     /// The kind of the definition: strong, weak, common or unique.
     pub kind: SymbolKind,
-    /// True for a function.
+    /// True if the symbol is a function.
     pub function: bool,
     /// True for a strong definition that may lie in a COMDAT group without being its signature.
     pub beside_weak: bool,
     next: u32,
 }
 
-/// Archives and the names in them.
+/// Archives in the order of [`ArchiveSet::new`], with all names that their members define or refer
+/// to.
 #[derive(Default)]
 pub struct ArchiveSet {
     entries: IdVec<ArchiveId, ArchiveEntry>,
@@ -54,14 +56,15 @@ pub struct ArchiveSet {
     parts: Vec<DefinitionShard>,
     /// Members with a definition, sorted by their [`ArchiveSet::definitions_key`].
     alike: OnceLock<Vec<(u64, MemberId)>>,
-    /// The names of members that have only weak definitions. The key is the hash of a name, the
-    /// value is the number of its definitions in all archives.
+    /// The names that members without a strong definition define. The key is the hash of a name,
+    /// the value is the number of its definitions in all archives.
     weak: OnceLock<FastMap<u64, usize>>,
 }
 
-/// Definitions of every [`PARTS`]-th name.
+/// The definitions of all names whose ids leave the same remainder when divided by [`PARTS`].
 struct DefinitionShard {
-    /// For each name, the index of its last definition, whose `next` leads to the one before.
+    /// For each name, the index of its last definition. The `next` of a definition is the index of
+    /// the one before it, or [`NONE`].
     heads: Vec<u32>,
     definitions: Vec<MemberDefinition>,
 }
@@ -132,7 +135,7 @@ impl ArchiveSet {
         self.names.find(name)
     }
 
-    /// The text of a name.
+    /// The text of a name, by its id.
     pub fn text(&self, name: NameId) -> &[u8] {
         self.names.text(name)
     }
@@ -163,7 +166,7 @@ impl ArchiveSet {
         self.entries.entries()
     }
 
-    /// The archive that was read from `file`.
+    /// The archive that was read from `file`; `None` if `file` was not read as an archive.
     pub fn archive(&self, file: FileId) -> Option<ArchiveId> {
         self.by_file.get(&file).copied()
     }
@@ -178,7 +181,7 @@ impl ArchiveSet {
         !self.entries[archive].members.list.is_empty()
     }
 
-    /// The members of an archive, in the order of its headers.
+    /// The members of an archive, in the order of their headers.
     pub fn members_of(&self, archive: ArchiveId) -> impl Iterator<Item = MemberId> + use<> {
         let entry = &self.entries[archive];
         let first = entry.first as usize;
@@ -196,13 +199,13 @@ impl ArchiveSet {
         &entry.members.list[member.index() - entry.first as usize]
     }
 
-    /// A member's name.
+    /// The name of a member in its archive.
     pub fn member_name(&self, member: MemberId) -> &[u8] {
         self.entry(self.owners[member]).members.name(self.member(member))
     }
 
-    /// True if the index of the member's archive, as GNU ld reads it, says that it defines `name`.
-    /// The index must have been read.
+    /// True if the index of the member's archive lists `name` for the member. False for an index of
+    /// BSD's form, which GNU ld does not read, and if the index was not read.
     pub fn is_listed(&self, member: MemberId, name: &[u8]) -> bool {
         let index = self.entry(self.owners[member]).members.index.as_ref();
         index.is_some_and(|index| !index.is_bsd && index.has(name, self.member(member).offset))
@@ -217,7 +220,7 @@ impl ArchiveSet {
         symbols.filter(|symbol| symbol.name != NAMELESS).map(|symbol| (symbol.name, symbol))
     }
 
-    /// The definitions of a member with a default version, each with `NAME@VERSION`.
+    /// The definitions of a member that have a default version, each as `NAME@VERSION`.
     pub fn default_versions(
         &self,
         member: MemberId,
@@ -286,8 +289,9 @@ impl ArchiveSet {
     /// A number that is equal for members that define the same names, and nearly always different
     /// for others. `None` for a member that defines nothing.
     pub fn definitions_key(&self, member: MemberId) -> Option<u64> {
-        // A name may repeat in a table, and only extremes do not depend on order and repetition.
-        // Thousands of members share the least hash, because they define the same inline function.
+        // The key uses minima and maxima, because they do not depend on the order and repetition of
+        // names in a table. One minimum is not enough: thousands of members share the least hash,
+        // because they define the same inline function.
         let hashes = self.hashes(member);
         let turned = || hashes.iter().map(|hash| hash.rotate_left(32));
         let (least, most) = (hashes.iter().min()?, hashes.iter().max()?);
@@ -296,7 +300,7 @@ impl ArchiveSet {
         Some(key ^ least_turned.rotate_left(24) ^ most_turned.rotate_left(40))
     }
 
-    /// Members that may define the same names as this one, including itself, in the order of their
+    /// Members that may define the same names as `member`, including itself, in the order of their
     /// ids: their [`Self::definitions_key`] is equal. Empty for a member that defines nothing.
     pub fn alike(&self, member: MemberId) -> impl Iterator<Item = MemberId> {
         let all = self.alike.get_or_init(|| {

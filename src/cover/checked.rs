@@ -1,12 +1,12 @@
-//! The references to undefined names whose relocations are read. A name may have a thousand
-//! referrers, of which an output shows three: reading stops when so many are known to count. All
-//! referrers of a shown name are read if they are few, so that the output has their exact number. A
-//! name that is not shown is only counted, so one referrer is enough.
+//! Chooses the referrers of undefined names whose relocations are read. A name may have a thousand
+//! referrers, and an output shows three of them. Reading stops once that many are known to need a
+//! definition. If a shown name has few referrers, all are read, so that the output has their exact
+//! number. A name that is not shown is only counted, so one referrer is enough.
 
 use super::{Coverage, ReferredBy};
 use crate::id::{FastMap, FastSet, MemberId};
 
-/// Maximum number of referrers of a shown name that are all read.
+/// If a shown name has at most this number of referrers, all of them are read.
 const FEW: usize = 16;
 
 /// The undefined names and referrers that an output shows.
@@ -23,7 +23,7 @@ impl ShownReferrers {
     pub const ALL: Self = Self { names: usize::MAX, of_name: usize::MAX };
 }
 
-/// References that were checked. Those of roots and options are always checked.
+/// References that were checked. References of roots and options are always treated as checked.
 pub enum CheckedReferences<'n> {
     /// All references.
     All,
@@ -42,9 +42,10 @@ impl<'n> CheckedReferences<'n> {
         }
     }
 
-    /// Chooses referrers of `names` to check next, and returns them. Of a name that is shown, up to
-    /// `batch`, unless its first referrers are known to count, as many as are shown. Of another
-    /// name, one referrer has to count. Members that are `read` already cost nothing.
+    /// Chooses referrers of `names` to check next, and returns them. A shown name gets up to
+    /// `batch` referrers, until all referrers that the output shows are checked. For any other
+    /// name, one checked referrer is enough. For these names, members in `read` are preferred,
+    /// because their relocations are already read.
     pub fn extend(
         &mut self,
         names: impl Iterator<Item = &'n [u8]>,
@@ -80,7 +81,8 @@ impl<'n> CheckedReferences<'n> {
         out
     }
 
-    /// Up to `batch` referrers of a name, if one of its first `most_by` is not checked.
+    /// Up to `batch` unchecked referrers of a name; empty if its first `most_by` referrers are
+    /// checked.
     fn next_shown(
         &self,
         name: &[u8],
@@ -95,8 +97,8 @@ impl<'n> CheckedReferences<'n> {
         by.iter().filter(is_open).filter_map(|by| by.member()).take(batch).collect()
     }
 
-    /// Up to `most` referrers of a name, if none is checked: a checked one that is still there
-    /// counts.
+    /// Up to `most` referrers of a name; empty if a referrer is checked already. If `by` still has
+    /// a checked referrer, the check found that this referrer needs the definition.
     fn next_hidden(
         &self,
         name: &[u8],

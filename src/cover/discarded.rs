@@ -1,7 +1,7 @@
 //! Names that only discarded copies of COMDAT groups define. A linker keeps the first copy of a
 //! group. If a later copy defines another name, references to that name are undefined. lld accepts
-//! them if the discarded definition is weak. Strong definitions in groups are rare: only those
-//! count that share a section with a weak definition, so that few members are read.
+//! such references if the discarded definition is weak. Strong definitions in groups are rare. Only
+//! those that share a section with a weak definition are checked, so that few members are read.
 
 use super::object_facts::ObjectFacts;
 use super::order_independent::{References, referrers};
@@ -10,18 +10,18 @@ use super::{Coverage, CoverageQuestion, Link, Linker, ReferredBy};
 use crate::format::archive::{LinkFacts, SymbolKind};
 use crate::id::{FastMap, FastSet, Id as _, MemberId, NameId};
 
-/// Groups that do not define exactly their signature: the signature and the names.
+/// COMDAT groups that define a name other than their signature: the signature and the names.
 type OddGroups<'f> = Vec<(&'f [u8], Vec<&'f [u8]>)>;
 
 /// The objects that define a name in a group, each with the signature of the group.
 type DefiningGroups<'f> = Vec<(ReferredBy, &'f [u8])>;
 
-/// Names to which another object refers strongly, and whose definitions may all be in groups. Each
-/// has the objects that define it.
+/// Names to which an object of the link refers strongly, and whose definitions may all be in COMDAT
+/// groups. Each name has the objects that define it.
 pub struct GroupDefined<'q>(Vec<(&'q [u8], Vec<ReferredBy>)>);
 
 impl<'q> GroupDefined<'q> {
-    /// Finds these names among the objects of a link.
+    /// Finds the names for [`GroupDefined`] among the objects of a link.
     pub fn find(question: &CoverageQuestion<'q>, coverage: &Coverage) -> Self {
         let Some(link) = question.link else { return Self(Vec::new()) };
         let library = question.library;
@@ -50,7 +50,8 @@ impl<'q> GroupDefined<'q> {
         let mut referred: Vec<NameId> = referred.into_iter().collect();
         referred.sort_unstable();
         let found = referred.into_iter().filter_map(|id| {
-            // GNU ld looks for another definition in the archives that follow.
+            // If a definition is discarded, GNU ld looks for another one in the archives that
+            // follow.
             let is_last = link.linker != Linker::Gnu
                 || library.definitions(id).all(|one| is_needed[one.member.index()]);
             let members = library.definitions(id).filter(|one| is_needed[one.member.index()]);
@@ -72,12 +73,12 @@ impl<'q> GroupDefined<'q> {
         Self(found.collect())
     }
 
-    /// True if there are no such names.
+    /// True if the link has no names that only groups define.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The members that define the names.
+    /// The members that define the names of this set.
     pub fn members(&self) -> Vec<MemberId> {
         let definers = self.0.iter().flat_map(|(_, definers)| definers);
         let mut out: Vec<MemberId> = definers.filter_map(|by| by.member()).collect();
@@ -86,7 +87,7 @@ impl<'q> GroupDefined<'q> {
         out
     }
 
-    /// The groups of the definers that may have other names in other objects.
+    /// For each defining object, its groups whose copies in other objects may define other names.
     fn odd_groups<'f>(&self, facts: &'f ObjectFacts) -> FastMap<ReferredBy, OddGroups<'f>> {
         let mut odd: FastMap<ReferredBy, OddGroups<'f>> = FastMap::default();
         for by in self.0.iter().flat_map(|(_, definers)| definers) {
@@ -96,8 +97,9 @@ impl<'q> GroupDefined<'q> {
         odd
     }
 
-    /// The groups in `odd` that define the names: for each name, the definers with the signatures.
-    /// Names with a definition outside of such a group are left out.
+    /// For each name, the objects that define it, each with the signature of the group in `odd`
+    /// that has the definition. Names with a definition outside of the groups in `odd` are left
+    /// out.
     fn groups<'f>(
         &self,
         odd: &FastMap<ReferredBy, OddGroups<'f>>,
@@ -112,8 +114,9 @@ impl<'q> GroupDefined<'q> {
         found.collect()
     }
 
-    /// Needed members without facts that may have a copy of one of the groups: they define its
-    /// signature or one of its names.
+    /// Needed members without facts that may have a copy of one of the groups. They define the
+    /// signature of a group or one of its names. If copies of a group may share no name, all needed
+    /// members without facts are returned.
     pub fn rivals(
         &self,
         question: &CoverageQuestion<'_>,
@@ -129,7 +132,8 @@ impl<'q> GroupDefined<'q> {
             let of_group = odd.get(&by).into_iter().flatten();
             let of_group = of_group.filter(|(other, _)| *other == signature);
             let names: Vec<&[u8]> = of_group.flat_map(|(_, names)| names).copied().collect();
-            // As in `LinkFacts::group_names`: copies of such a group may share no name.
+            // As in `LinkFacts::group_names`: copies may share no name if the signature is not
+            // mangled and is not a name that the group defines.
             may_differ |= !signature.starts_with(b"_Z") && !names.contains(&signature);
             let names = names.into_iter().chain([signature]);
             hashes.extend(names.map(|name| question.library.hash(name)));

@@ -1,11 +1,11 @@
 //! The sections that `--gc-sections` keeps. An undefined name is reported only if a kept section
 //! refers to it; `refine` checks each reference.
 //!
-//! A linker keeps the sections of the entry point and of exported names, those that a linker script
-//! keeps, and all sections to which kept sections refer (`lld/ELF/MarkLive.cpp`; `bfd/elflink.c`,
-//! `bfd_elf_gc_sections`). In doubt a section is kept. An object that could not be read, or that is
-//! intermediate language, keeps all sections to which it refers. `unwind` has the references of an
-//! `.eh_frame`.
+//! A linker keeps the sections of the entry point and of exported names, sections that a linker
+//! script keeps, and all sections to which kept sections refer (`lld/ELF/MarkLive.cpp`;
+//! `bfd/elflink.c`, `bfd_elf_gc_sections`). In doubt a section is kept. An object that could not be
+//! read, or that is intermediate language, keeps all sections to which it refers. `unwind` has the
+//! references of an `.eh_frame`.
 
 use super::object_facts::ObjectFacts;
 use super::unwind::{RelocationTarget, UnwindTable};
@@ -44,7 +44,7 @@ struct Marker<'a> {
     defined: FastMap<&'a [u8], DefiningSection>,
     live: FastSet<SectionNode>,
     todo: Vec<SectionNode>,
-    /// The sections of the functions of each unwind table.
+    /// Each unwind table, with the sections of its functions.
     unwound: Vec<(SectionNode, Vec<usize>)>,
 }
 
@@ -93,9 +93,9 @@ impl<'a> KeptSections<'a> {
     }
 
     /// True if a section of an object is in the output, or if the object could not be read. lld and
-    /// mold keep all sections that are not loaded. GNU ld keeps only debug sections among these, and
-    /// drops them with the last loaded section of their object, or together with the other sections
-    /// of their group (`_bfd_elf_gc_mark_extra_sections`).
+    /// mold keep all sections that are not loaded. Among these, GNU ld keeps only debug sections.
+    /// It drops them with the last loaded section of their object, or together with the other
+    /// sections of their group (`_bfd_elf_gc_mark_extra_sections`).
     pub(super) fn has(&self, by: ReferredBy, section: usize) -> bool {
         let Some(facts) = self.facts.of(by) else { return true };
         if self.live.contains(&(by, section)) {
@@ -186,10 +186,11 @@ impl<'a> Marker<'a> {
         }
     }
 
-    /// The names that the linked files of the link keep. A shared object keeps each exported
-    /// definition of a name to which it refers or that it defines itself, because the definition in
-    /// the output replaces its own: `exportDynamic` in `lld/ELF/Symbols.cpp`, `ref_dynamic` in
-    /// `bfd/elflink.c` (`bfd_elf_gc_mark_dynamic_ref_symbol`), and `compute_import_export` of mold.
+    /// The names whose definitions are kept because of a linked root. A shared object keeps each
+    /// exported definition of a name to which it refers or that it defines itself. The definition
+    /// in the output replaces the shared object's own definition: `exportDynamic` in
+    /// `lld/ELF/Symbols.cpp`, `ref_dynamic` in `bfd/elflink.c`
+    /// (`bfd_elf_gc_mark_dynamic_ref_symbol`), and `compute_import_export` of mold.
     fn of_linked(&self) -> Vec<&'a [u8]> {
         let question = self.question;
         let roots = question.roots.iter().enumerate().filter(|(_, root)| root.linked);
@@ -198,7 +199,8 @@ impl<'a> Marker<'a> {
             let undefined = root.symbols.iter().filter(|(_, kind)| *kind != SymbolKind::Strong);
             let undefined = undefined.map(|(name, _)| &**name);
             let is_exported = |name: &&[u8]| self.defined.get(name).map(|of| of.is_exported);
-            // The objects of the output bind to its hidden definitions too.
+            // A linked root that is not an input is treated like the objects that it was linked
+            // from. These bind to hidden definitions too.
             out.extend(undefined.filter(|name| !root.input || is_exported(name) != Some(false)));
             let exports = root.input.then(|| question.exports(at, &[])).into_iter().flatten();
             out.extend(exports.map(|of| of.name).filter(|name| is_exported(name) == Some(true)));
@@ -206,8 +208,8 @@ impl<'a> Marker<'a> {
         out
     }
 
-    /// True if a program exports all its names. GNU ld exports none from a program that has no
-    /// dynamic sections.
+    /// True if a program exports all its names (`--export-dynamic`). GNU ld exports none from a
+    /// program that has no dynamic sections.
     fn exports_names_of_program(&self) -> bool {
         let question = self.question;
         let is_dynamic = question.output.kind == OutputKind::Pie
@@ -290,7 +292,7 @@ impl<'a> Marker<'a> {
                 by_section.entry((by, relocation.section)).or_default().push(to);
             }
             // Sections of one group are kept together. A SHF_LINK_ORDER section is kept with its
-            // parent. mold 1.10 keeps neither.
+            // parent. mold 1.10 follows neither rule.
             let mut groups: FastMap<u32, Vec<usize>> = FastMap::default();
             for (at, section) in facts.sections.iter().enumerate() {
                 if let Some(group) = section.unit.filter(|_| !is_mold) {
@@ -307,7 +309,7 @@ impl<'a> Marker<'a> {
                     by_section.entry((by, *at)).or_default().extend(others);
                 }
             }
-            // The unwind table keeps no code.
+            // Every unwind table is kept, but its references do not keep code.
             for (at, section) in facts.sections.iter().enumerate() {
                 if section.is_unwind_table && self.live.insert((by, at)) {
                     by_section.remove(&(by, at));
@@ -349,7 +351,7 @@ impl<'a> Marker<'a> {
     ) {
         let global = global.and_then(|global| facts.globals.get(global));
         let node = match global {
-            // The definition of another object may have replaced that of this object.
+            // The definition of another object may replace the one of this object.
             Some(global) => {
                 let name = facts.name(global);
                 let name = self.question.link.map_or(name, |link| link.reference(name));
@@ -373,8 +375,8 @@ impl<'a> Marker<'a> {
     }
 }
 
-/// True for a debug section that GNU ld keeps by itself: it is in no group, or in a group of debug
-/// sections, and has no SHF_LINK_ORDER parent.
+/// True for a debug section that GNU ld keeps or drops independently of a parent or group. It has
+/// no SHF_LINK_ORDER parent, and is in no group or in a group of debug sections only.
 fn is_free_debug_section(facts: &LinkFacts, section: usize) -> bool {
     let Some(section) = facts.sections.get(section) else { return false };
     let of_unit = || facts.sections.iter().filter(|other| other.unit == section.unit);

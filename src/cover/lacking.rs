@@ -14,9 +14,9 @@ const MAIN: &[u8] = b"main";
 /// A reference without a definition in any archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LackingReference {
-    /// The name.
+    /// The name without a definition.
     pub name: NameId,
-    /// The member that refers to it.
+    /// The member that refers to the name.
     pub member: MemberId,
     /// The target of the member, else of its archive; `None` if both are unknown.
     pub target: Option<Target>,
@@ -25,9 +25,9 @@ pub struct LackingReference {
     pub restricted: bool,
 }
 
-/// For each of `archives`, its strong references to names that no archive of the set defines for
-/// the target of the reference, in the order of members. `main` and names that the linker always
-/// defines for `output` are skipped.
+/// For each of `archives`, its strong references that lack a definition, in the order of members:
+/// no archive of the set defines the name for the target of the reference. `main` and names that
+/// the linker always defines for `output` are skipped.
 pub fn lacking(
     library: &ArchiveSet,
     archives: &[ArchiveId],
@@ -41,7 +41,7 @@ pub fn lacking(
 struct Targets<'l> {
     library: &'l ArchiveSet,
     classes: FastMap<Target, u32>,
-    /// By name: a bit for each class of targets.
+    /// For each name, by its id: the bits of the targets for which a member defines it.
     defined: Vec<u32>,
 }
 

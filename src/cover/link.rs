@@ -7,15 +7,15 @@ use crate::id::{ArchiveId, FastSet};
 /// The symbol of a program's first instruction: linkers extract the member that defines it.
 pub const ENTRY: &[u8] = b"_start";
 
-/// A linker whose rules are followed.
+/// A linker whose rules [`super::in_order`] can apply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Linker {
-    /// LLVM's `ld.lld`.
+    /// LLVM's linker, `ld.lld`.
     #[default]
     Lld,
-    /// GNU ld (`ld.bfd`).
+    /// The linker of GNU binutils, `ld.bfd`.
     Gnu,
-    /// mold.
+    /// The linker mold.
     Mold,
 }
 
@@ -24,7 +24,7 @@ impl Linker {
     pub const ALL: &[(&str, Self)] =
         &[("lld", Self::Lld), ("gnu", Self::Gnu), ("mold", Self::Mold)];
 
-    /// The name on the command line.
+    /// The linker's name on the command line.
     pub fn name(self) -> &'static str {
         let of = |(_, linker): &&(&str, Self)| *linker == self;
         Self::ALL.iter().find(of).map_or("", |(name, _)| *name)
@@ -40,9 +40,9 @@ pub enum LinkInput {
     Archive(ArchiveId),
     /// An archive under `--whole-archive`: all members are linked.
     Whole(ArchiveId),
-    /// `--start-group`
+    /// `--start-group`: the inputs up to the end of the group are searched repeatedly.
     StartGroup,
-    /// `--end-group`
+    /// `--end-group`: the end of the innermost group.
     EndGroup,
     /// `--defsym` or an assignment of a script, as an index in [`Link::defined`].
     Define(usize),
@@ -65,58 +65,59 @@ impl LinkInput {
 pub struct DefsymOption {
     /// The symbol that the option defines.
     pub name: Box<[u8]>,
-    /// The symbols in the expression.
+    /// The symbols in the expression that need a definition.
     pub refers: Vec<Box<[u8]>>,
-    /// Symbols in the expression that DEFINED tests: only lld extracts the members that define
-    /// them, and they may stay undefined.
+    /// Symbols in the expression that DEFINED tests. They may stay undefined. Only lld extracts the
+    /// members that define them.
     pub guarded: Vec<Box<[u8]>>,
-    /// True for PROVIDE: it defines only names to which the link refers and that nothing defines.
+    /// True for PROVIDE: the name is defined only if the link refers to it and no file defines it.
     pub provided: bool,
 }
 
-/// `--wrap NAME`
+/// The three names of `--wrap NAME`.
 #[derive(Clone, Debug)]
 pub struct Wrap {
-    /// References to this name go to `wrapper`.
+    /// The wrapped name: references to it go to `wrapper`.
     pub name: Box<[u8]>,
-    /// `__wrap_NAME`
+    /// `__wrap_NAME`, to which references to `name` go.
     pub wrapper: Box<[u8]>,
-    /// `__real_NAME`: references to it go to `name`.
+    /// `__real_NAME`: references to this name go to `name`.
     pub real: Box<[u8]>,
 }
 
 /// The inputs and options of one link.
 #[derive(Clone, Debug, Default)]
 pub struct Link {
-    /// The linker.
+    /// The linker whose rules apply.
     pub linker: Linker,
     /// The inputs, in order.
     pub inputs: Vec<LinkInput>,
-    /// The roots that are read with `--as-needed`. GNU ld forgets those shared objects that define
-    /// no undefined name at their position, and mold those that no file of the link refers to.
+    /// The roots that are read with `--as-needed`. GNU ld forgets a shared object that defines no
+    /// name undefined at its position. mold forgets a shared object to which no file of the link
+    /// refers.
     pub as_needed: FastSet<usize>,
     /// `--entry`: the name that replaces [`ENTRY`].
     pub entry: Option<Box<[u8]>>,
     /// `--undefined`: names that extract members and may stay undefined.
     pub undefined: Vec<Box<[u8]>>,
-    /// Names of EXTERN at a position, which matters for GNU ld alone.
+    /// Names of EXTERN. Their position among the inputs matters only for GNU ld.
     pub requested: Vec<Box<[u8]>>,
-    /// `--defsym`
+    /// The symbols that `--defsym` and linker scripts define.
     pub defined: Vec<DefsymOption>,
-    /// `--wrap`
+    /// The names that `--wrap` redirects.
     pub wraps: Vec<Wrap>,
     /// Strong references of shared objects that the linker reports if no input defines them, each
     /// with the index of its root.
     pub shared_references: Vec<(Box<[u8]>, usize)>,
-    /// `--allow-shlib-undefined`: GNU ld then reports only those that an object defines and hides.
+    /// `--allow-shlib-undefined`: GNU ld then reports only names that an object defines and hides.
     pub allow_shlib_undefined: bool,
-    /// True if the indexes of archives were read: GNU ld finds members by them alone.
+    /// True if the indices of archives were read. GNU ld finds members only by these indices.
     pub indexed: bool,
     /// `--export-dynamic`: `--gc-sections` keeps the exported names of a program too.
     pub export_dynamic: bool,
 }
 
-/// Functions of expressions whose argument is not a symbol that needs a definition.
+/// Functions of linker expressions that do not need a definition of their argument.
 const OF_NAMES: &[&[u8]] = &[
     b"ADDR",
     b"ALIGNOF",
@@ -201,7 +202,7 @@ impl Wrap {
 }
 
 impl Link {
-    /// The symbol of the first instruction.
+    /// The symbol of the first instruction: the one of `--entry`, or [`ENTRY`].
     pub(super) fn entry(&self) -> &[u8] {
         self.entry.as_deref().unwrap_or(ENTRY)
     }
@@ -224,7 +225,7 @@ impl Link {
         self.wraps.iter().any(|wrap| *wrap.wrapper == *name)
     }
 
-    /// The names in the expressions of `--defsym`.
+    /// The names to which the expressions of `--defsym` refer.
     pub(super) fn expressions(&self) -> impl Iterator<Item = &[u8]> {
         self.defined.iter().flat_map(|defined| &defined.refers).map(|name| &**name)
     }

@@ -19,10 +19,10 @@ pub enum OutputKind {
     Executable,
 }
 
-/// The output of a link, and the linker.
+/// The properties of a link that decide which names its linker defines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LinkOutput {
-    /// The kind of file.
+    /// The kind of file that the link makes.
     pub kind: OutputKind,
     /// The linker; `None` if it may be any.
     pub linker: Option<Linker>,
@@ -33,24 +33,24 @@ pub struct LinkOutput {
 /// The condition under which a linker defines a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LinkerDefined<'n> {
-    /// Never.
+    /// The linker never defines the name.
     No,
-    /// In every link.
+    /// The linker defines the name in every link.
     Always,
-    /// If the output has a section of this name.
+    /// The linker defines the name if the output has a section with this name.
     WithSection(&'n [u8]),
-    /// If the output has thread-local data.
+    /// The linker defines the name if the output has thread-local data.
     WithTls,
 }
 
-/// The start of the thread-local data.
+/// The name of the start of a module's thread-local data.
 pub const TLS_MODULE_BASE: &[u8] = b"_TLS_MODULE_BASE_";
 
-/// The dynamic section. Only mold defines it in a static program at a fixed address.
+/// The name of the dynamic section. Only mold defines it in a static program at a fixed address.
 pub(super) const DYNAMIC: &[u8] = b"_DYNAMIC";
 
 /// Names that all linkers define for all machines and outputs (`ld/scripttempl/elf.sc`,
-/// `lld/ELF/Writer.cpp`).
+/// `lld/ELF/Writer.cpp`). [`DYNAMIC`] has an exception in static programs.
 const EVERYWHERE: &[&[u8]] = &[
     DYNAMIC,
     b"__bss_start",
@@ -63,8 +63,8 @@ const EVERYWHERE: &[&[u8]] = &[
     b"etext",
 ];
 
-/// The handle of an object for `__cxa_atexit`. The compilers' start files define it (`crtbegin.o`),
-/// and lld and mold do so without these.
+/// The handle of an object for `__cxa_atexit`. The compilers' start files (`crtbegin.o`) define it.
+/// In links without these files, lld and mold define it.
 const DSO_HANDLE: &[u8] = b"__dso_handle";
 
 /// The bounds of function arrays, and the start of the program. GNU ld does not define them in
@@ -92,7 +92,8 @@ impl LinkOutput {
         let is_gnu = self.linker == Some(Linker::Gnu);
         let of_output = name.strip_prefix(b".sizeof.").or_else(|| name.strip_prefix(b".startof."));
         if let Some(section) = of_output.filter(|_| is_gnu) {
-            // Input sections with other names, such as `.text.f`, join sections of the output.
+            // The output may have such a section (`.text`) although all input sections have longer
+            // names (`.text.f`).
             return if is_identifier(section) {
                 LinkerDefined::WithSection(section)
             } else {
@@ -205,7 +206,7 @@ mod tests {
         }
     }
 
-    /// mold 1.10 was asked for each name on each machine.
+    /// The expected values are the results of mold 1.10 for each name and machine.
     #[test]
     fn names_of_mold_by_machine() {
         let output = LinkOutput {

@@ -52,7 +52,7 @@ use std::sync::Arc;
 
 /// A definition in a shared object, under one of its names.
 struct Export<'a> {
-    /// NAME, or `NAME@VERSION`.
+    /// NAME, or `NAME@VERSION`. A default version may be listed under both.
     name: &'a [u8],
     /// True if references without a version bind to the definition.
     is_default: bool,
@@ -86,15 +86,15 @@ impl Export<'_> {
 /// A file whose undefined names need definitions: an object, a shared library or a program.
 #[derive(Clone, Debug)]
 pub struct ReferringFile {
-    /// The file.
+    /// The path of the file.
     pub path: Arc<Path>,
     /// True for a shared library or program, false for a relocatable object. In [`cover`],
-    /// definitions of relocatable objects come first, those of linked roots after the archives that
-    /// are linked in any case.
+    /// definitions of relocatable objects come first. Definitions of linked roots come after the
+    /// archives that are linked in any case.
     pub linked: bool,
     /// True for a shared library that is an input of the link: its undefined names extract members,
-    /// but are not reported. A linked root that is not an input stands for the objects that it was
-    /// linked from.
+    /// but are not reported. A linked root that is not an input is treated like the objects that it
+    /// was linked from.
     pub input: bool,
     /// True for intermediate language, which linkers read with a plugin.
     pub lto: bool,
@@ -105,10 +105,10 @@ pub struct ReferringFile {
     pub target: Option<Target>,
     /// The global symbols of the file. For a linked file, without its exports.
     pub symbols: Vec<(Box<[u8]>, SymbolKind)>,
-    /// `NAME@VERSION` for the definitions of an object with a default version.
+    /// The definitions of an object that have a default version, as `NAME@VERSION`.
     pub default_versions: Vec<(Box<[u8]>, SymbolKind)>,
-    /// Names to which it refers with hidden, internal or protected visibility, sorted: no shared
-    /// object satisfies them.
+    /// Names to which the file refers with hidden, internal or protected visibility, sorted. No
+    /// shared object satisfies these references.
     pub hidden: Vec<Box<[u8]>>,
     /// Names with hidden or internal visibility, sorted: the output does not export them.
     pub unexported: Vec<Box<[u8]>>,
@@ -118,13 +118,13 @@ pub struct ReferringFile {
 
 /// A question: which members do these roots need?
 pub struct CoverageQuestion<'a> {
-    /// All archives.
+    /// The archives that the question can name, with their members.
     pub library: &'a ArchiveSet,
     /// The files whose undefined names need definitions.
     pub roots: &'a [ReferringFile],
     /// Names that need a definition even if no root refers to them.
     pub symbols: &'a [Box<[u8]>],
-    /// True if every member of `archives` is taken.
+    /// True if the link takes every member of `archives`.
     pub all_members: bool,
     /// The archives that are linked in any case, in order.
     pub archives: &'a [ArchiveId],
@@ -132,7 +132,7 @@ pub struct CoverageQuestion<'a> {
     pub candidates: &'a [ArchiveId],
     /// The objects of linked roots, by index in `roots`. Their exports are looked up here instead
     /// of being listed in [`ReferringFile::symbols`], because one object may have 100,000 exports.
-    /// `None` for a root whose exports do not count.
+    /// `None` for a root whose exports are ignored.
     pub objects: &'a [Option<&'a Object>],
     /// True for a name that is defined by a library loaded together with a root.
     pub provided: &'a (dyn Fn(&[u8]) -> bool + Sync),
@@ -140,7 +140,7 @@ pub struct CoverageQuestion<'a> {
     pub output: LinkOutput,
     /// `--gc-sections`: sections that nothing refers to are dropped.
     pub gc_sections: bool,
-    /// The link, if its order matters.
+    /// The link with its inputs in order; `None` if the order does not matter.
     pub link: Option<&'a Link>,
 }
 
@@ -150,9 +150,9 @@ impl<'a> CoverageQuestion<'a> {
         self.roots.get(root).is_some_and(|root| root.linked && root.input)
     }
 
-    /// The exports of a linked root with a default version, and those that have a name among
-    /// `versioned`; `root` is an index in `roots`. A definition with the default version of its name
-    /// may be listed under both names.
+    /// The exports of a linked root: definitions with a default version, and definitions whose name
+    /// is in `versioned`. `root` is an index in `roots`. A definition with a default version may be
+    /// listed twice, as NAME and as `NAME@VERSION`.
     fn exports<'n>(
         &self,
         root: usize,
@@ -179,7 +179,7 @@ impl<'a> CoverageQuestion<'a> {
     }
 
     /// True if an export of a linked root satisfies a reference to `name` in a link. The roots in
-    /// `not` do not count.
+    /// `not` are ignored.
     fn is_exported(&self, name: &[u8], not: &FastSet<usize>) -> bool {
         let objects = self.objects.iter().enumerate().filter(|(at, _)| !not.contains(at));
         objects.filter_map(|(_, object)| *object).any(|object| object.satisfies_link(name))
@@ -229,8 +229,8 @@ impl<'a> CoverageQuestion<'a> {
         }
     }
 
-    /// The target with which members must link: that of the first root with a known target, else
-    /// that of the first member with a known target.
+    /// The target with which members must link: the first known target of a root, or else the first
+    /// known target of a member.
     pub fn target(&self) -> Option<Target> {
         let archives = || self.archives.iter().chain(self.candidates);
         self.roots.iter().find_map(|root| root.target).or_else(|| {
@@ -241,16 +241,16 @@ impl<'a> CoverageQuestion<'a> {
     }
 }
 
-/// The referrer of a symbol.
+/// The reason why a symbol needs a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ReferredBy {
-    /// An option or the question requests it by name.
+    /// An option or the question requests the symbol by name.
     Asked,
-    /// It is the symbol at which the program starts.
+    /// The program starts at the symbol.
     EntryPoint,
-    /// A root, as an index in [`CoverageQuestion::roots`].
+    /// A root refers to the symbol. The value is an index in [`CoverageQuestion::roots`].
     Root(usize),
-    /// A member that is needed itself.
+    /// A member that the link needs refers to the symbol.
     Member(MemberId),
 }
 
@@ -264,12 +264,12 @@ impl ReferredBy {
     }
 }
 
-/// A member that is needed.
+/// A member that the link needs, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NeededMember {
-    /// The member.
+    /// The id of the member.
     pub member: MemberId,
-    /// The symbol for which it was taken; empty if all members of its archive are taken.
+    /// The symbol for which the member was taken; empty if all members of its archive are taken.
     pub symbol: Box<[u8]>,
     /// The first referrer of the symbol.
     pub by: ReferredBy,
@@ -278,21 +278,22 @@ pub struct NeededMember {
     pub holder: MemberId,
 }
 
-/// A symbol that stays undefined.
+/// A symbol that stays undefined, with its referrers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UndefinedName {
-    /// The symbol.
+    /// The name of the symbol.
     pub symbol: Box<[u8]>,
-    /// All its referrers: options, then roots, then members in their order.
+    /// All referrers of the symbol: options, then roots, then members in their order.
     pub by: Vec<ReferredBy>,
-    /// Number of members in `by` whose relocations were not read. The linker may not report them.
+    /// Number of members in `by` whose relocations were not read. The linker may not report the
+    /// references of these members.
     pub unread: usize,
 }
 
-/// A symbol that several archives define, of which the answer chose one.
+/// A symbol that several archives define, with the archive that the answer chose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tie {
-    /// The symbol.
+    /// The symbol that several archives define.
     pub symbol: Box<[u8]>,
     /// The archive whose definition was taken.
     pub taken: ArchiveId,
@@ -312,14 +313,14 @@ pub struct Coverage {
     pub undefined: Vec<UndefinedName>,
     /// The symbols that several archives define, sorted by symbol.
     pub ties: Vec<Tie>,
-    /// Needed members whose references are unknown.
+    /// Needed members whose references are unknown, sorted.
     pub opaque: Vec<MemberId>,
-    /// Members for another class or machine that GNU ld tries to extract: it refuses the link. The
-    /// other linkers refuse such members even if no reference needs them.
+    /// Members for another class or machine that GNU ld tries to extract: GNU ld then refuses the
+    /// link. The other linkers refuse such members even if no reference needs them.
     pub refused: Vec<MemberId>,
     /// Shared objects of `--as-needed` that are not part of the link, as indices of roots.
     pub forgotten: FastSet<usize>,
-    /// True if a shared object refers to a name that an object of the output defines: the linker
+    /// True if a shared object refers to a name that an object of the output defines. The linker
     /// may report the name if an option hides it.
     pub needs_exports: bool,
 }

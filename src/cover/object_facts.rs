@@ -8,7 +8,8 @@ use crate::id::{FastMap, MemberId};
 /// Facts of roots, in their order, and of members.
 #[derive(Default)]
 pub struct ObjectFacts {
-    /// `None` for a linked root, for intermediate language, or if the facts could not be read.
+    /// The facts of each root. `None` for a linked root, for intermediate language, or if the facts
+    /// could not be read.
     pub roots: Vec<Option<LinkFacts>>,
     /// The facts of each member. Members that could not be read or that have intermediate language
     /// are absent.

@@ -1,11 +1,19 @@
-//! Answers a question independently of link order. The provider of a name is the first of these: a
-//! relocatable root, a library that is loaded together with a root, an archive that is linked in
-//! any case, the linker or a linked root, a candidate. Among archives of one kind, the first of
-//! these wins: a member that is already needed, an archive that is already needed, the archive
-//! whose directory is nearest to that of the referring archive, the first path. Weak definitions
-//! count like strong ones: lld and GNU ld take the first definition. Names with one possible
-//! provider are followed first, so that "already needed" does not depend on the order of
-//! references.
+//! Answers a question independently of link order. The provider of a name is the first of these:
+//! - a relocatable root
+//! - a library that is loaded together with a root
+//! - an archive that is linked in any case
+//! - the linker or a linked root
+//! - a candidate
+//!
+//! Among archives of one kind, the first of these wins:
+//! - a member that is already needed
+//! - an archive that is already needed
+//! - the archive whose directory is nearest to the directory of the referring archive
+//! - the archive with the first path
+//!
+//! Weak definitions are treated like strong ones: lld and GNU ld take the first definition. Names
+//! with one possible provider are followed first, so that "already needed" does not depend on the
+//! order of references.
 
 use super::{
     Coverage, CoverageQuestion, ENTRY, Link, MemberDefinition, NeededMember, ReferredBy, Tie,
@@ -18,7 +26,7 @@ use crate::order::Arrange as _;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
-/// Answers a question independently of link order.
+/// Finds the members that the roots of a question need, independently of link order.
 pub fn cover(question: &CoverageQuestion<'_>) -> Coverage {
     let mut run = Run::new(question);
     run.ask_roots();
@@ -50,14 +58,15 @@ struct Run<'q> {
     has_linked: bool,
     /// By member: true if it is needed.
     taken: Vec<bool>,
-    /// By name: true if one of the best definitions is surely in a needed member. A name may have
-    /// thousands of definitions, so these names are not followed.
+    /// By name: true if one of the best definitions is known to be in a needed member. A name may
+    /// have thousands of definitions, so these names are not followed.
     met: Vec<bool>,
-    /// By name: true if it was queued.
+    /// By name: true if the name was queued.
     asked: Vec<bool>,
     /// By name: true if an object restricts its visibility, so that no shared object satisfies it.
     hidden: Vec<bool>,
-    /// The start of a program: another program's archive does not define it.
+    /// The symbol at which a program starts ([`ENTRY`]). Candidate archives do not provide it,
+    /// unless the question requests it.
     start: Option<NameId>,
     /// Names that relocatable roots define.
     own: FastSet<&'q [u8]>,
@@ -130,7 +139,7 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Queues a name, given by its text, for the search of its definition. A name that no member
+    /// Queues a name, given by its text, so that its definition is looked up. A name that no member
     /// mentions has no id: it is undefined unless something outside of the archives defines it.
     fn ask(&mut self, name: &'q [u8], by: ReferredBy) {
         match self.question.library.find(name) {
@@ -164,13 +173,14 @@ impl<'q> Run<'q> {
         roots.any(|root| root.hidden.binary_search_by(|known| (**known).cmp(name)).is_ok())
     }
 
-    /// Puts the best definitions of a name into `best`.
+    /// Puts the definitions of a name with the highest precedence ([`Tier`]) into `best`. Members
+    /// that do not link with the target are ignored.
     fn find_best(&mut self, name: NameId) {
         let library = self.question.library;
         let mut best: Option<Tier> = None;
         self.best.clear();
-        // The start of a program comes from the compiler's start files. Another program's archive may
-        // define it too.
+        // The start of a program comes from the compiler's start files. Another program's archive
+        // may define it too.
         let is_start = Some(name) == self.start && !self.question.requests(ENTRY);
         for definition in library.definitions(name) {
             let tier = self.tiers[library.archive_of(definition.member).index()];
@@ -265,8 +275,8 @@ impl<'q> Run<'q> {
         self.take(chosen.member, name, by);
     }
 
-    /// The archive to which a provider should be near: that of the referrer, else the first archive
-    /// that is linked in any case.
+    /// The path to which a provider should be near: the archive of the referrer, or else the first
+    /// archive that is linked in any case. `None` if neither exists.
     fn near(&self, by: ReferredBy) -> Option<&'q Path> {
         let library = self.question.library;
         let of_member = by.member().map(|member| library.archive_of(member));
@@ -280,7 +290,8 @@ impl<'q> Run<'q> {
         self.enter(member);
     }
 
-    /// True if the definitions of a member are among the best ones of all names.
+    /// True if all definitions of a member are known to be among the best definitions of their
+    /// names, without a search for other definitions.
     fn is_best(&self, member: MemberId) -> bool {
         let library = self.question.library;
         let target = library.member(member).target;
@@ -350,8 +361,8 @@ pub(super) struct References<'a> {
     pub(super) link: Option<&'a Link>,
     /// Names that need a definition even if all references to them are weak.
     pub(super) strong: FastSet<&'a [u8]>,
-    /// True if a common symbol refers to its name. mold may take the definition of a shared object,
-    /// and visibility may then forbid it.
+    /// True if a common symbol is treated as a reference to its name. mold may choose the
+    /// definition of a shared object, which the visibility of the symbol may then forbid.
     pub(super) common: bool,
 }
 
@@ -370,12 +381,12 @@ impl<'a> References<'a> {
     }
 }
 
-/// What is known about a name that members refer to.
+/// The state of a name to which members refer.
 #[derive(Clone, Copy)]
 enum Place {
     Unknown,
     Defined,
-    /// The index of an undefined name.
+    /// The name is undefined; the value is its index in the result.
     Undefined(usize),
 }
 

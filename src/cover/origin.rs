@@ -24,7 +24,7 @@ struct SameNames {
     by_name: FastMap<Vec<u8>, Firsts>,
 }
 
-/// The first member, and the first member of any other archive.
+/// The first member, and the first member that is not in the archive of that member.
 #[derive(Default)]
 struct Firsts {
     first: Option<(ArchiveId, MemberId)>,
@@ -111,7 +111,8 @@ fn of_few(
     first
 }
 
-/// True if two members define the same names. A copy has them in the same order.
+/// True if two members define the same names. The names are first compared in the order of the
+/// symbol tables, because a copy usually has the same order.
 fn defines_same(library: &ArchiveSet, one: MemberId, other: MemberId) -> bool {
     library.hashes(one) == library.hashes(other)
         || definitions(library, one) == definitions(library, other)

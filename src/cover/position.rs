@@ -17,7 +17,7 @@ pub enum Demand {
     Word,
     /// The distance to a definition that no other object may replace.
     Distance,
-    /// The offset in the program's thread-local block: it is unknown in a shared object.
+    /// The offset of thread-local data in the program's block: it is unknown in a shared object.
     ProgramTls,
 }
 
@@ -37,7 +37,7 @@ pub fn demand(target: Target, kind: u32) -> Option<Demand> {
 }
 
 /// The name of relocation `kind` on the machine of `target`, as linkers print it: `R_X86_64_PC32`.
-/// Without a name: `relocation type 2`.
+/// A type without a name becomes `relocation type 2`.
 pub fn relocation_name(target: Target, kind: u32) -> String {
     let names = match elf::Machine(target.machine) {
         elf::EM_X86_64 => &elf::NAMES_R_X86_64,

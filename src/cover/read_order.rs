@@ -1,5 +1,5 @@
-//! The order in which a linker reads the objects of a link. It keeps the first copy of a COMDAT
-//! group and discards the others.
+//! The order in which a linker reads the objects of a link. The linker keeps the first copy of a
+//! COMDAT group and discards the others.
 
 use super::{Coverage, CoverageQuestion, Link, LinkInput, Linker, ReferredBy};
 use crate::id::{ArchiveId, FastMap, Id as _, MemberId};
@@ -80,7 +80,8 @@ impl<'q> ReadOrder<'q> {
             };
             let own = self.archives.get(&self.question.library.archive_of(*member));
             let place = self.place(own.map_or(&[], Vec::as_slice), referred);
-            // The other linkers extract members in this order.
+            // lld and GNU ld extract members in the order of `coverage.order`, so that the index
+            // never decreases.
             last = if self.link.linker == Linker::Mold { place } else { last.max(place) };
             known.insert(*member, last);
             out.push(last);
@@ -88,12 +89,13 @@ impl<'q> ReadOrder<'q> {
         out
     }
 
-    /// The input at which a member is read, for an archive at `own` and a reference at `referred`.
+    /// The index of the input at which a member is read. `own` are the inputs that give its
+    /// archive, and `referred` is the input with the first reference to the member.
     fn place(&self, own: &[usize], referred: usize) -> usize {
         let first = own.first().copied().unwrap_or(referred);
         match self.link.linker {
             Linker::Mold => first,
-            // An earlier archive has made its definitions known.
+            // lld remembers the definitions of an earlier archive.
             Linker::Lld => first.max(referred),
             Linker::Gnu => {
                 // GNU ld searches a group again after its last input.
@@ -108,7 +110,8 @@ impl<'q> ReadOrder<'q> {
         }
     }
 
-    /// The inputs from `--start-group` to `--end-group` around the input at `at`, else only that.
+    /// The inputs from `--start-group` to `--end-group` around the input at `at`; only this input
+    /// if it is not in a group.
     fn group(&self, at: usize) -> RangeInclusive<usize> {
         let inputs = self.link.inputs.get(..=at).unwrap_or(&self.link.inputs);
         let is_bound =

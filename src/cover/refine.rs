@@ -1,6 +1,6 @@
 //! Removes names that only the symbol tables show as undefined. The linker defines them because of
-//! a section, or no relocation in the output refers to them. Only relocations of loaded sections
-//! count for lld (`scanRelocations` in `lld/ELF/Relocations.cpp`). GNU ld and mold look at debug
+//! a section, or no relocation in the output refers to them. lld looks only at relocations of
+//! loaded sections (`scanRelocations` in `lld/ELF/Relocations.cpp`). GNU ld and mold look at debug
 //! sections too. `gc` finds the sections that `--gc-sections` drops.
 
 use super::checked::CheckedReferences;
@@ -16,9 +16,8 @@ use object::elf;
 /// Mask of the low bits of a hash, by which [`rivals`] rejects most hashes quickly.
 const SEEN: u64 = (1 << 16) - 1;
 
-/// Members whose facts [`Refining`] needs: those that refer to undefined names. Two cases need all
-/// needed members: `--gc-sections` with an undefined name, and an undefined name that the linker
-/// defines only because of a section.
+/// Members whose facts [`Refining`] needs. Usually, these are the members that refer to undefined
+/// names. If [`decides_by_sections`] is true, these are all needed members.
 pub fn referring(question: &CoverageQuestion<'_>, coverage: &Coverage) -> Vec<MemberId> {
     if decides_by_sections(question, coverage) {
         return coverage.order.clone();
@@ -35,7 +34,8 @@ pub fn referring(question: &CoverageQuestion<'_>, coverage: &Coverage) -> Vec<Me
     out
 }
 
-/// The names in references that count for one of the names in `undefined`: `--wrap` redirects some.
+/// The names by which an object may refer to a name in `undefined`: that name itself, and names
+/// that `--wrap` redirects to it.
 pub fn referring_names<'n>(
     question: &'n CoverageQuestion<'_>,
     undefined: &'n FastSet<Box<[u8]>>,
@@ -48,8 +48,8 @@ pub fn referring_names<'n>(
     out
 }
 
-/// The undefined name for which a reference to `name` counts, else `name` itself. lld ignores
-/// `--wrap` for names that no file has.
+/// The undefined name to which `--wrap` redirects a reference to `name`, or else `name` itself. lld
+/// ignores `--wrap` for names that no file has.
 fn counted<'n>(
     question: &'n CoverageQuestion<'_>,
     undefined: &FastSet<Box<[u8]>>,
@@ -59,7 +59,7 @@ fn counted<'n>(
     if undefined.contains(redirected) { redirected } else { name }
 }
 
-/// True if the sections of all needed members are required to know which names stay undefined: with
+/// True if the sections of all needed members decide which names stay undefined: with
 /// `--gc-sections`, or if the linker defines a name only because of a section.
 pub fn decides_by_sections(question: &CoverageQuestion<'_>, coverage: &Coverage) -> bool {
     let decides = |name: &[u8]| {
@@ -69,9 +69,9 @@ pub fn decides_by_sections(question: &CoverageQuestion<'_>, coverage: &Coverage)
     if question.gc_sections { names.next().is_some() } else { names.any(decides) }
 }
 
-/// Needed members without facts that may have a COMDAT group of an object in `facts`, and that the
-/// linker reads before that object: their copy is kept. Only groups with a reference in `checked`
-/// count.
+/// Needed members without facts that may have a copy of a COMDAT group of an object in `facts`.
+/// Only members that the linker reads before that object are returned, because the linker keeps the
+/// first copy. Groups without a reference in `checked` are ignored.
 pub fn rivals(
     question: &CoverageQuestion<'_>,
     coverage: &Coverage,
@@ -89,7 +89,8 @@ pub fn rivals(
         let groups = groups.unwrap_or_default();
         (groups.names.into_iter().map(|name| library.hash(name)).collect(), groups.may_differ)
     });
-    // Before this place, every object may have a copy of a group.
+    // The last place with a group whose copies may share no name: every object before it may have a
+    // copy.
     let end = groups.iter().rposition(|(_, may_differ)| *may_differ).unwrap_or(0);
     let last: FastMap<u64, usize> = (0..)
         .zip(groups)
@@ -120,22 +121,22 @@ pub fn rivals(
     out
 }
 
-/// True if relocations of sections that are not loaded count.
+/// True if the linker also looks at relocations of sections that are not loaded.
 pub fn counts_every_section(question: &CoverageQuestion<'_>) -> bool {
     matches!(question.output.linker, Some(Linker::Gnu | Linker::Mold))
 }
 
 /// The undefined names that [`Refining::refine`] checks.
 pub struct Refining<'a> {
-    /// The question.
+    /// The question whose coverage is refined.
     pub question: &'a CoverageQuestion<'a>,
-    /// The undefined names before any is removed.
+    /// The names that are undefined before references are checked.
     pub undefined: &'a FastSet<Box<[u8]>>,
 }
 
 impl Refining<'_> {
-    /// Removes references that do not count, names that have no reference left, and names that the
-    /// linker defines. References that are not in `checked` stay.
+    /// Removes references that the linker does not report, names that have no reference left, and
+    /// names that the linker defines. References that are not in `checked` stay.
     pub fn refine(
         &self,
         coverage: &mut Coverage,
@@ -184,8 +185,8 @@ impl Refining<'_> {
 /// name.
 type CountedNames<'f> = FastMap<&'f [u8], bool>;
 
-/// For each COMDAT group, the first of `places` that has it: its copy is kept. Unless `every` is
-/// set, only groups with a relocation that was read.
+/// For each COMDAT group, the first of `places` that has a copy, which the linker keeps. Unless
+/// `every` is set, the result has only groups with a relocation that was read.
 fn owners<'f>(
     places: &[ReferredBy],
     facts: &'f ObjectFacts,
@@ -211,7 +212,7 @@ struct Live<'a> {
     question: &'a CoverageQuestion<'a>,
     facts: &'a ObjectFacts,
     owners: &'a FastMap<&'a [u8], ReferredBy>,
-    /// The undefined names before any is removed.
+    /// The names that are undefined before references are checked.
     undefined: &'a FastSet<Box<[u8]>>,
     /// The sections that `--gc-sections` keeps; `None` without that option.
     kept: Option<KeptSections<'a>>,
@@ -229,8 +230,8 @@ impl Live<'_> {
         self.kept.as_ref().is_some_and(|kept| !kept.has(by, section))
     }
 
-    /// The undefined names of an object, each with whether a relocation of a kept section refers to
-    /// it; `None` if the object could not be read.
+    /// The undefined names of an object. The value is true if a relocation of a kept section refers
+    /// to the name. `None` if the object could not be read.
     fn references(&self, by: ReferredBy) -> Option<CountedNames<'_>> {
         let facts = self.facts.of(by)?;
         let every_section = counts_every_section(self.question);
@@ -256,7 +257,8 @@ impl Live<'_> {
         Some(out)
     }
 
-    /// True for a relocation of type NONE, which changes nothing. GNU ld reports its symbol.
+    /// True for a relocation of type NONE under lld and mold: it changes nothing. GNU ld reports
+    /// its symbol.
     fn is_marker(&self, kind: u32) -> bool {
         kind == elf::R_X86_64_NONE.0
             && matches!(self.question.output.linker, Some(Linker::Lld | Linker::Mold))
@@ -271,8 +273,9 @@ impl Live<'_> {
     }
 
     /// True for the call of a thread-local access that the linker replaces by an offset, because
-    /// the output is a program. lld and mold keep the call if the data is undefined, and mold also
-    /// if the data is in a shared object. Only lld replaces calls on other machines than x86.
+    /// the output is a program. lld and mold keep the call if the data is undefined. mold also
+    /// keeps the call if the data is in a shared object. Only lld replaces calls on other machines
+    /// than x86.
     fn is_relaxed(&self, facts: &LinkFacts, relocation: usize) -> bool {
         let question = self.question;
         let Some(data) = facts.tls_calls.get(&relocation) else { return false };

@@ -37,7 +37,7 @@ impl ArchiveReferences {
     }
 }
 
-/// Cached origins: thousands of names lead to the same members.
+/// Cached origins: the same members refer to thousands of names.
 #[derive(Default)]
 struct OriginCache {
     origins: FastMap<MemberId, Option<ArchiveId>>,

@@ -1,34 +1,39 @@
-//! The references of an unwind table (`.eh_frame`) with `--gc-sections`. An FDE belongs to
-//! a function. Compilers write the CIE with a personality routine first, then the FDEs that use it.
-//! An FDE with an LSDA uses the personality routine of the last CIE. The address of a function is
-//! aligned in its FDE. The address of a personality routine is not aligned in the CIEs that
-//! compilers write (`zPLR`, `zPR`).
+//! Classifies the references of an unwind table (`.eh_frame`) by the condition under which a linker
+//! with `--gc-sections` follows them. A frame description entry (FDE) belongs to a function.
+//! Compilers write a common entry (CIE) with its personality routine first, then the FDEs that use
+//! it. An FDE with an exception table (LSDA) uses the routine of the preceding CIE.
+//!
+//! The alignment of a relocation's offset shows what the relocation refers to. The offset is
+//! aligned for the address of a function in an FDE. It is not aligned for the address of a
+//! personality routine in the CIEs that compilers write (`zPLR`, `zPR`).
 
 use super::Linker;
 use crate::format::archive::LinkFacts;
 use object::elf;
 
-/// The symbol and section to which a relocation refers, as in [`crate::format::archive::ObjectRelocation`].
+/// The symbol and section to which a relocation refers, as in
+/// [`crate::format::archive::ObjectRelocation`].
 pub(super) type RelocationTarget = (Option<usize>, usize);
 
-/// The references of an unwind table.
+/// The references of an unwind table, by the condition under which the linker follows them.
 #[derive(Default)]
 pub(super) struct UnwindTable {
-    /// References that count in every link.
+    /// References that the linker follows in every link.
     pub(super) always: Vec<RelocationTarget>,
-    /// References to personality routines that count in every link.
+    /// References to personality routines that the linker follows in every link.
     pub(super) routines: Vec<RelocationTarget>,
-    /// References that count if the linker keeps a function, with the section of that function.
+    /// References that the linker follows if it keeps a function, each with the section of the
+    /// function.
     pub(super) of_functions: Vec<(usize, RelocationTarget)>,
-    /// The sections of all functions.
+    /// The sections of all functions that the table describes. Only filled for GNU ld and mold.
     pub(super) functions: Vec<usize>,
 }
 
 impl UnwindTable {
-    /// Sorts the relocations of the section at `table`. lld keeps all exception tables and
+    /// Classifies the relocations of the section at `table`. lld keeps all exception tables and
     /// personality routines. mold keeps the exception tables of kept functions, and all personality
     /// routines. GNU ld keeps both only for kept functions (`_bfd_elf_gc_mark_fdes`). A personality
-    /// routine without an exception table is kept: its functions are unknown.
+    /// routine that no exception table uses is kept, because its functions are unknown.
     pub(super) fn new(facts: &LinkFacts, table: usize, linker: Option<Linker>) -> Self {
         let mut out = Self::default();
         let mut function = None;

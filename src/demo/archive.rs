@@ -1,7 +1,8 @@
-//! A GNU archive with an index, and a table of the names that are too long for a member's header
-//! (`ar(5)` of System V).
+//! Writes a GNU archive with an index, and with a table of the names that are too long for a
+//! member's header (`ar(5)` of System V).
 
-/// Makes an archive from members: the name, the bytes and the defined names of each.
+/// Makes an archive from members. Each tuple has the file name of a member, its bytes and the names
+/// that it defines.
 pub(super) fn write(members: &[(&str, Vec<u8>, &[&str])]) -> Vec<u8> {
     let mut long = Vec::new();
     let named: Vec<String> = members

@@ -1,6 +1,6 @@
 //! Buffers of little-endian numbers, and string tables, for the writers of this folder.
 
-/// A file that is being written.
+/// The bytes of a file that is being written, in little-endian order.
 #[derive(Default)]
 pub(super) struct Bytes(pub(super) Vec<u8>);
 
@@ -31,7 +31,7 @@ impl Bytes {
         }
     }
 
-    /// Writes zeros up to an offset.
+    /// Appends zeros until the buffer has `to` bytes.
     pub(super) fn fill(&mut self, to: u64) {
         while self.len() < to {
             self.0.push(0);
@@ -53,7 +53,7 @@ impl Bytes {
     }
 }
 
-/// A string table.
+/// An ELF string table, which starts with an empty string.
 pub(super) struct StringTable(pub(super) Vec<u8>);
 
 impl StringTable {
@@ -61,7 +61,7 @@ impl StringTable {
         Self(vec![0])
     }
 
-    /// Adds a text and returns its offset.
+    /// Adds a text with a terminating zero, and returns its offset.
     pub(super) fn add(&mut self, text: &str) -> u32 {
         let at = small(self.0.len() as u64);
         self.0.extend_from_slice(text.as_bytes());
@@ -70,7 +70,7 @@ impl StringTable {
     }
 }
 
-/// A number as `u32`. Panics if it does not fit; all numbers of the demonstration do.
+/// Converts a number to `u32`. Panics if it does not fit; all numbers of the demonstration fit.
 pub(super) fn small(value: u64) -> u32 {
     u32::try_from(value).expect("a number of a small file")
 }

@@ -1,16 +1,17 @@
-//! A shared library for x86-64 with only the parts that a loader reads: one PT_LOAD, a dynamic
-//! section, symbols with a GNU hash table, and a jump slot for each undefined name. It contains no
-//! code.
+//! Writes a shared library for x86-64 with only the parts that a loader reads. It has one PT_LOAD,
+//! a dynamic section, symbols with a GNU hash table, and a jump slot for each undefined name. It
+//! contains no code.
 
 use super::bytes::{Bytes, StringTable, small};
 use crate::format::elf::hash::gnu;
 use std::collections::BTreeSet;
 
 const HEADERS: u64 = 64 + 3 * 56;
-/// R_X86_64_JUMP_SLOT
+/// The relocation type R_X86_64_JUMP_SLOT.
 const JUMP_SLOT: u64 = 7;
 
-/// Makes the library.
+/// Makes a library that defines the names in `defined` and has undefined references to the names in
+/// `undefined`.
 pub(super) fn write(soname: &str, defined: &BTreeSet<&str>, undefined: &BTreeSet<&str>) -> Vec<u8> {
     let mut strings = StringTable::new();
     let soname = strings.add(soname);
@@ -74,7 +75,8 @@ pub(super) fn write(soname: &str, defined: &BTreeSet<&str>, undefined: &BTreeSet
     out.0
 }
 
-/// DT_GNU_HASH with a Bloom filter of one word, and one bucket that holds every definition.
+/// Writes the table of DT_GNU_HASH, with a Bloom filter of one word and one bucket for all
+/// definitions.
 fn hash_table(out: &mut Bytes, definitions: &[(u32, u32)], first: u32) {
     let bits = |hash: u32| 1u64 << (hash % 64) | 1 << ((hash >> 6) % 64);
     out.words(&[1, first, 1, 6]);

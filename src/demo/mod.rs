@@ -18,13 +18,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The file name of the merged archive.
 pub const MERGED: &str = "librockCompiler.a";
-/// The file name of the library that is linked from it.
+/// The file name of the library that is linked from the merged archive.
 pub const LINKED: &str = "libMIOpen.so";
 
 /// One file: its path below the directory of the demonstration, and its content.
 pub type DemoFile = (String, Vec<u8>);
 
-/// The archives, and the list that omits some of them.
+/// Returns the input files of the demonstration: the archives, and the list of archives to merge.
+/// The list omits four archives that the library needs.
 pub fn sources() -> Vec<DemoFile> {
     let mut out: Vec<DemoFile> = ARCHIVES
         .iter()
@@ -50,7 +51,8 @@ pub fn build(list: &DepsList, dir: &str) -> Vec<DemoFile> {
     ]
 }
 
-/// Takes the members that the library needs, and writes the library.
+/// Links the library from its own object and from the members that this object needs, directly or
+/// indirectly.
 fn link(members: &[&DemoObject]) -> Vec<u8> {
     let definer: BTreeMap<&str, &DemoObject> = order::map(
         members.iter().rev().flat_map(|object| object.defines.iter().map(|name| (*name, *object))),

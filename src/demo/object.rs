@@ -1,11 +1,11 @@
-//! A relocatable object for x86-64 (System V ABI, AMD64 supplement): its first function calls all
-//! names that the object refers to, and the others only return.
+//! Writes a relocatable object for x86-64 (System V ABI, AMD64 supplement). Its first function
+//! calls all names that the object refers to. Its other functions only return.
 
 use super::bytes::{Bytes, StringTable};
 
-/// R_X86_64_PLT32
+/// The relocation type R_X86_64_PLT32.
 const PLT32: u64 = 4;
-/// Sections in the order of their headers, with their types, flags and the size of an entry.
+/// Sections in the order of their headers, with type, flags and entry size.
 const SECTIONS: [(&str, u32, u64, u64); 7] = [
     ("", 0, 0, 0),
     (".text", 1, 6, 0),
@@ -16,7 +16,8 @@ const SECTIONS: [(&str, u32, u64, u64); 7] = [
     (".shstrtab", 3, 0, 0),
 ];
 
-/// Makes the object.
+/// Makes an object with a function for each name in `defines`. The first function calls every name
+/// in `refers`.
 pub(super) fn write(defines: &[&str], refers: &[&str]) -> Vec<u8> {
     let mut names = StringTable::new();
     let (mut text, mut relocations, mut symbols) =
@@ -53,8 +54,8 @@ pub(super) fn write(defines: &[&str], refers: &[&str]) -> Vec<u8> {
     let headers = out.len();
     for (at, (_, kind, flags, entry)) in SECTIONS.iter().enumerate() {
         let (offset, size) = places[at];
-        // `sh_link` and `sh_info`: `.rela.text` names `.symtab` and `.text`. `.symtab` names
-        // `.strtab`, and has one local symbol.
+        // `sh_link` and `sh_info`. For `.rela.text`: the indices of `.symtab` and `.text`. For
+        // `.symtab`: the index of `.strtab`, and the number of local symbols.
         let (link, info) = match at {
             2 => (3, 1),
             3 => (4, 1),

@@ -1,9 +1,10 @@
 //! The parts of the demonstration: archives, their objects, and the references between them. The
-//! names are those of the real case, with one object in place of hundreds.
+//! names come from the real case. An archive here has one or two objects instead of hundreds.
 
 use super::{archive, object};
 
-/// An object file.
+/// An object file of the demonstration: the names that it defines, and the names to which it
+/// refers.
 pub(super) struct DemoObject {
     pub(super) name: &'static str,
     pub(super) defines: &'static [&'static str],
@@ -38,7 +39,7 @@ impl DemoArchive {
 const LLVM: &str = "llvm/lib";
 const ROCK: &str = "build/lib";
 
-/// The path of the list below the directory of the demonstration.
+/// The path of the list of archives to merge, below the directory of the demonstration.
 pub(super) const LIST: &str = "librockcompiler_deps.cmake";
 
 /// The library's own object, which is outside of the archives.

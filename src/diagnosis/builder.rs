@@ -16,7 +16,9 @@ use crate::resolve::versions::{Stop, VersionDefect};
 use crate::resolve::{Closure, Edge, Fatal, FoundBy, ROOT};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Builds the diagnosis.
+/// Finds the defects under all entry points, and counts the references that are explained or
+/// assumed to be defined. `open` has the undefined references, and `explanations` the data that may
+/// explain them.
 pub fn diagnosis(
     source: DiagnosisInput<'_>,
     open: &Undefined,
@@ -87,7 +89,7 @@ struct DiagnosisBuilder<'a> {
     source: DiagnosisInput<'a>,
     missing: BTreeMap<(FileId, StrId), MissingLibrary>,
     undefined: Vec<(SymbolKey, UndefinedSymbol)>,
-    /// Indices in `undefined`.
+    /// Indices of symbols in `undefined`.
     undefined_at: FastMap<SymbolKey, usize>,
     versions: BTreeMap<(FileId, FileId, Vec<u8>), MissingVersion>,
     stopped: BTreeMap<(FileId, Option<StrId>, &'static str), Stopped>,
@@ -113,7 +115,7 @@ type ExplainedReference = ((FileId, StrId), u16);
 
 /// Keeps the first entry of each symbol, and sorts the entries by symbol.
 fn first_of_each<T>(list: &mut Vec<(SymbolKey, T)>) {
-    // One 64-bit comparison instead of two.
+    // The sort compares one 64-bit number instead of a pair.
     list.arrange_by_key(|((file, symbol), _)| {
         ((file.index() as u64) << 32) | u64::from(symbol.number())
     });
@@ -329,8 +331,9 @@ impl DiagnosisBuilder<'_> {
         self.explained.binary_search_by_key(&key, |(key, _)| *key).is_ok()
     }
 
-    /// The libraries that the system provides, each with the unversioned references that it is
-    /// assumed to define.
+    /// The libraries that the system provides, each with the number of unversioned references that
+    /// it is assumed to define. References that are undefined or explained under some entry point
+    /// are not counted.
     fn finish_provided(&self) -> Vec<Assumed> {
         let mut out: BTreeMap<&[u8], (usize, BTreeSet<FileId>)> = BTreeMap::new();
         for (key, library) in &self.provided {

@@ -1,8 +1,9 @@
-//! Candidates for missing libraries: files with the name of a missing library that are audited, in
-//! `--lib-path` or in the prefix. A candidate counts together with the libraries that it needs. If
-//! all of these were found, the missing library explains only symbols that one of them defines.
-//! [`super::reference_state`] is the caller. This module opens no file: it returns missing facts as
-//! needs.
+//! Candidates for missing libraries: files with the name of a missing library. A candidate is an
+//! audited file, a file in a `--lib-path` directory, or another file in a prefix. Symbols are
+//! looked up in a candidate and in the libraries that it needs. If all of these were found, the
+//! missing library explains only symbols that the candidate or one of these libraries defines.
+//! [`super::reference_state`] is the caller. This module opens no file: it returns the facts that
+//! must be read first ([`Need`]).
 
 use super::{DiagnosisInput, MissingNeed};
 use crate::facts::{Corpus, FileFacts, Need};
@@ -12,7 +13,7 @@ use crate::text::last_part;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Limit on the libraries that are searched for one candidate: more than any process loads.
+/// Maximum number of libraries that are searched for one candidate: more than any process loads.
 const MOST_BROUGHT: usize = 4096;
 
 /// Candidates by the name of the missing library, without directories.
@@ -21,9 +22,9 @@ pub struct LibraryCandidates {
     by_name: FastMap<Box<[u8]>, Vec<Candidate>>,
 }
 
-/// One candidate.
+/// A candidate for a missing library, with the libraries that it loads.
 struct Candidate {
-    /// The target of the file.
+    /// The machine and ABI for which the file is built.
     target: Target,
     /// The file of the candidate, then the libraries that it loads.
     files: Vec<FileId>,
@@ -45,7 +46,7 @@ pub(super) enum CandidateAnswer {
 
 impl LibraryCandidates {
     /// Finds the candidates for the `missing` libraries, or returns the facts that must be read
-    /// first. `listed` are files in the prefixes with the name of a missing library.
+    /// first. `listed` are files in the prefixes that have the name of a missing library.
     pub fn find(
         corpus: &Corpus,
         missing: &[MissingNeed],
@@ -105,7 +106,7 @@ impl LibraryCandidates {
     }
 }
 
-/// Shared objects by the names with which a DT_NEEDED entry may request them.
+/// Dynamically linked objects, by the names with which a DT_NEEDED entry may request them.
 struct Libraries<'c> {
     corpus: &'c Corpus,
     by_name: FastMap<&'c [u8], Vec<FileId>>,
@@ -130,8 +131,8 @@ impl<'c> Libraries<'c> {
     }
 
     /// A candidate with the libraries that it loads; `None` if the file is not an ELF object. The
-    /// libraries are found by name alone. If several files have a name, all are taken, because the
-    /// loader may load any of them.
+    /// libraries are found by name alone. If several files have the same name, all are used,
+    /// because the loader may load any of them.
     fn candidate(&self, file: FileId, needs: &mut Vec<Need>) -> Option<Candidate> {
         let target = self.corpus.files[file].object()?.header.target();
         let mut out = Candidate { target, files: vec![file], complete: true };
@@ -168,7 +169,7 @@ impl<'c> Libraries<'c> {
     }
 }
 
-/// The soname and the file names of a shared object; empty for other files.
+/// The soname and the file names of a dynamically linked object; empty for other files.
 fn names(facts: &FileFacts) -> impl Iterator<Item = &[u8]> {
     let object = facts.object().filter(|object| object.is_dynamic());
     let soname = object.and_then(|object| object.soname());

@@ -106,9 +106,9 @@ impl<'a> HostFinder<'a> {
     }
 
     /// The index of the host that is assumed to define `name` for `file` under the entry point of
-    /// `closure`. An audited library that a plugin loads finds the host's names too, because the
-    /// program comes first in every scope (`elf/dl-open.c`). Under an entry point that is not a
-    /// plugin, the reference of the library stays undefined.
+    /// `closure`; `None` if there is none. An audited library that a plugin loads finds the host's
+    /// names too, because the program comes first in every scope (`elf/dl-open.c`). Under an entry
+    /// point that is not a plugin, the reference of the library stays undefined.
     pub(super) fn provider(
         &mut self,
         closure: &Closure,

@@ -1,7 +1,7 @@
 //! Turns the results of resolving and binding under all entry points into a list of missing
-//! libraries, undefined symbols and missing versions. A missing library explains the references
-//! that only it could define. Programs outside the audit are assumed to define the symbols that
-//! their plugins expect from them.
+//! libraries, undefined symbols and missing versions. A missing library explains references that it
+//! may define and that no loaded object defines. Programs outside the audit are assumed to define
+//! the symbols that their plugins expect from them.
 //!
 //! This module runs between `bind` and the rules, which only put the diagnosis into words. It opens
 //! no file: definitions come from [`crate::facts::providers`].
@@ -31,59 +31,60 @@ use std::collections::BTreeSet;
 /// The first occurrence of a defect: an entry point, and a module in its closure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// The first entry point.
+    /// The first entry point with the defect.
     pub root: RootId,
-    /// The module in its closure.
+    /// A module in the closure of the entry point: the defective one, or the one that requested the
+    /// defective or missing object.
     pub module: ModuleId,
 }
 
-/// A library that was not found.
+/// A library that an object needs and that was not found.
 #[derive(Debug)]
 pub struct MissingLibrary {
-    /// The object that needs it.
+    /// The object that needs the library.
     pub file: FileId,
     /// The needed name, with tokens expanded.
     pub name: Vec<u8>,
-    /// The need under the first entry point.
+    /// The need under the first entry point of `roots`.
     pub edge: Edge,
-    /// All entry points with this defect; the first one is that of `edge`.
+    /// All entry points with this defect; the first one belongs to `edge`.
     pub roots: Vec<RootId>,
-    /// References that only this library could define: referring file, symbol, version.
+    /// Undefined references that this library may define: referring file, symbol, version.
     pub explained: BTreeSet<(FileId, Vec<u8>, Option<Vec<u8>>)>,
 }
 
 /// A strong reference without a definition.
 #[derive(Debug)]
 pub struct UndefinedSymbol {
-    /// The object that has the reference.
+    /// The object that refers to the symbol.
     pub file: FileId,
-    /// The symbol.
+    /// The name of the undefined symbol.
     pub symbol: Vec<u8>,
     /// The version of the reference; `None` if it has none.
     pub version: Option<Vec<u8>>,
     /// The soname of the library that should define the version; `None` if the reference names
     /// none.
     pub library: Option<Vec<u8>>,
-    /// True if it fails at load, false if at the first call.
+    /// True if loading fails, false if only the first call fails.
     pub at_load: bool,
-    /// Its first occurrence.
+    /// The first occurrence of the undefined reference.
     pub site: Site,
-    /// All entry points with this defect; the first one is that of `site`.
+    /// All entry points with this defect; the first one belongs to `site`.
     pub roots: Vec<RootId>,
 }
 
 /// A needed version that the loaded library does not define.
 #[derive(Debug)]
 pub struct MissingVersion {
-    /// The object that needs it.
+    /// The object that needs the version.
     pub file: FileId,
-    /// The object that should define it.
+    /// The library that should define the version.
     pub provider: FileId,
-    /// The version.
+    /// The name of the version, such as `GLIBC_2.34`.
     pub version: Vec<u8>,
-    /// Its first occurrence.
+    /// The first occurrence of the need for this version.
     pub site: Site,
-    /// All entry points with this defect; the first one is that of `site`.
+    /// All entry points with this defect; the first one belongs to `site`.
     pub roots: Vec<RootId>,
 }
 
@@ -92,7 +93,7 @@ pub struct MissingVersion {
 pub struct Stopped {
     /// The defective file, or the requester if no file was opened.
     pub file: FileId,
-    /// The path or name in the loader's message.
+    /// The path or name that the loader's message is about.
     pub object: Vec<u8>,
     /// True if `file` was opened, false if it is the requester.
     pub opened: bool,
@@ -101,7 +102,7 @@ pub struct Stopped {
     /// The first occurrence. The module is the requester, or the object itself if it was loaded
     /// before the loader stops.
     pub site: Site,
-    /// All entry points with this defect; the first one is that of `site`.
+    /// All entry points with this defect; the first one belongs to `site`.
     pub roots: Vec<RootId>,
 }
 
@@ -136,7 +137,7 @@ pub struct InferredHost {
     pub program: FileId,
     /// The plugins, in the order of their paths.
     pub plugins: Vec<FileId>,
-    /// Number of undefined references that it is assumed to define.
+    /// Number of undefined references that the program is assumed to define.
     pub references: usize,
 }
 
@@ -144,7 +145,7 @@ pub struct InferredHost {
 /// the system provides.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Assumed {
-    /// The entry's name, or the soname.
+    /// The name of the `[[host]]` entry, or the soname of the library.
     pub host: String,
     /// Number of references. A missing library that the host loads counts as one.
     pub references: usize,
@@ -155,9 +156,9 @@ pub struct Assumed {
 /// The input of [`diagnosis()`].
 #[derive(Clone, Copy)]
 pub struct DiagnosisInput<'a> {
-    /// The facts.
+    /// The facts of all files.
     pub view: View<'a>,
-    /// The texts of the names in closures.
+    /// The texts of the names in closures, by their ids.
     pub strings: &'a Strings,
     /// The loaders, for their default directories.
     pub loaders: &'a Loaders,
@@ -165,7 +166,7 @@ pub struct DiagnosisInput<'a> {
     pub closures: &'a crate::resolve::entry_points::Closures,
     /// Bindings of all entry points, in the order of `closures`.
     pub bindings: &'a [RootBinding],
-    /// The prefixes of the files.
+    /// The prefixes of the audited files.
     pub prefixes: &'a Prefixes,
     /// `[[host]]` entries of the policy.
     pub hosts: &'a [HostEntry],
@@ -174,16 +175,16 @@ pub struct DiagnosisInput<'a> {
 /// A library that an object needs and the search does not find.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MissingNeed {
-    /// The object.
+    /// The object that needs the library.
     pub file: FileId,
     /// The needed name, with tokens expanded.
     pub name: Vec<u8>,
 }
 
-/// Archives that define a symbol, and policy entries that list one.
+/// Archives that define a symbol, and policy entries that list a symbol.
 #[derive(Clone, Copy)]
 pub struct Claims<'a> {
-    /// Definitions of undefined names in audited files and in `--lib-path` files.
+    /// The audited files and `--lib-path` files that define undefined names.
     pub providers: &'a Providers,
     /// The policy, for `[[provider]]` entries and `covers` patterns.
     pub policy: &'a Policy,
@@ -204,8 +205,8 @@ impl<'a> Claims<'a> {
         out.into_iter()
     }
 
-    /// True if a `[[provider]]` entry or a `covers` pattern lists `symbol`: an object in `file`
-    /// then lost it when it was linked.
+    /// True if a `[[provider]]` entry or a `covers` pattern lists `symbol`. An archive then defines
+    /// the symbol, and the link of the object in `file` omitted this archive.
     fn policy_claims(self, source: DiagnosisInput<'_>, file: FileId, symbol: &[u8]) -> bool {
         self.policy.claims(symbol, || source.prefixes.locate(&source.view.file(file).path).path)
     }
@@ -245,7 +246,8 @@ pub struct Explanations<'a> {
 pub struct HostLibraries(FastMap<(FileId, StrId), usize>);
 
 impl HostLibraries {
-    /// Checks the missing libraries of all entry points.
+    /// Finds the missing libraries, under all entry points, that a host program loads before its
+    /// plugins.
     pub fn find(source: DiagnosisInput<'_>) -> Self {
         let mut out = FastMap::default();
         if source.hosts.iter().all(|host| host.loads.is_empty()) {
@@ -289,9 +291,9 @@ pub struct FirstLoader(Vec<Option<FirstLoad>>);
 /// A file under the first entry point that loads it.
 #[derive(Clone, Copy)]
 pub struct FirstLoad {
-    /// The entry point.
+    /// The first entry point that loads the file.
     pub root: RootId,
-    /// The first module of the file.
+    /// The first module of the file in the closure of the entry point.
     pub module: ModuleId,
     /// True if the closure of the entry point has another module with the same file.
     pub is_twice: bool,
@@ -316,12 +318,13 @@ impl FirstLoader {
         Self(out)
     }
 
-    /// The first entry point that loads `file`.
+    /// The first entry point that loads `file`; `None` if no entry point loads it.
     pub fn of(&self, file: FileId) -> Option<RootId> {
         self.loaded(file).map(|loaded| loaded.root)
     }
 
-    /// The first entry point that loads `file`, and the file's module there.
+    /// The first entry point that loads `file`, and the file's module there. `None` if no entry
+    /// point loads it.
     pub fn loaded(&self, file: FileId) -> Option<FirstLoad> {
         self.0.get(file.index()).copied().flatten()
     }

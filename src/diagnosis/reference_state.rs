@@ -1,7 +1,7 @@
-//! Decides the state of each undefined reference under each entry point: assumed to be defined by a
-//! host program, explained by a missing library, provided by the system, or undefined. References
-//! that the program of a `[[host]]` entry is assumed to define are found first, for all entry
-//! points in parallel. The collector then reads candidate files, which the other states depend on.
+//! Decides the state of each undefined reference under each entry point: assumed from a host
+//! program, explained by a missing library, provided by the system, or undefined. References that
+//! the program of a `[[host]]` entry is assumed to define are found first, for all entry points in
+//! parallel. The collector then reads candidate files, which the other states depend on.
 //! [`super::builder`] merges equal states of different entry points.
 
 use super::candidates::CandidateAnswer;
@@ -39,16 +39,16 @@ const ALL_VERSIONED: [&[u8]; 18] = [
     b"libquadmath.so.0",
 ];
 
-/// One undefined reference.
+/// A reference that binding reported as undefined.
 #[derive(Clone, Copy)]
 pub(super) struct UndefinedReference {
     pub(super) module: ModuleId,
     pub(super) symbol: SymbolIndex,
-    /// Version index.
+    /// The version index of the reference.
     pub(super) version: u16,
-    /// True if it fails at load, false if at the first call.
+    /// True if loading fails, false if only the first call fails.
     at_load: bool,
-    /// Index in the policy of the `[[host]]` entry whose program is assumed to define it.
+    /// Index in the policy of the `[[host]]` entry whose program is assumed to define the symbol.
     pub(super) host: Option<usize>,
 }
 
@@ -56,33 +56,33 @@ pub(super) struct UndefinedReference {
 /// reported nothing for it. A list is empty if binding reported only other defects.
 pub struct Undefined(Vec<(RootId, Vec<UndefinedReference>)>);
 
-/// The state of a reference.
+/// The state of an undefined reference under one entry point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReferenceState {
-    /// The program of the `[[host]]` entry with this index in the policy is assumed to define it,
-    /// or to load the missing library that explains it.
+    /// The program of a `[[host]]` entry is assumed to define the symbol, or to load the missing
+    /// library that explains the reference. The value is the index of the entry in the policy.
     Assumed(usize),
     /// This program is inferred to load the entry point, and is assumed to define the symbol.
     Inferred(FileId),
-    /// A missing library explains it. The fields are the object that needs the library, and the
-    /// name of the library.
+    /// A missing library explains the reference. The fields are the object that needs the library,
+    /// and the name of the library.
     Explained(FileId, StrId),
-    /// The system provides a library with this name, which may define it.
+    /// The system provides a library with this name, which may define the symbol.
     Provided(StrId),
-    /// Undefined.
+    /// No library or program explains the reference: it is undefined.
     Undefined,
 }
 
 /// The state of a file's reference under one entry point.
 #[derive(Clone, Copy, Debug)]
 pub struct ReferenceUnderRoot {
-    /// The entry point.
+    /// The entry point under which the reference has this state.
     pub root: RootId,
     /// The file that has the reference.
     pub file: FileId,
-    /// The index of the symbol in the file.
+    /// Index of the reference in the file's dynamic symbol table.
     pub symbol: SymbolIndex,
-    /// The state.
+    /// The state of the reference.
     pub state: ReferenceState,
 }
 
@@ -109,9 +109,9 @@ pub(super) struct ReferenceWithState<'a> {
     pub(super) file: FileId,
     pub(super) object: &'a Object,
     pub(super) symbol: SymbolIndex,
-    /// Version index.
+    /// The version index of the reference.
     pub(super) version: u16,
-    /// True if it fails at load, false if at the first call.
+    /// True if loading fails, false if only the first call fails.
     pub(super) at_load: bool,
     pub(super) state: ReferenceState,
 }
@@ -210,7 +210,7 @@ impl Undefined {
     }
 
     /// True if both hold for some entry point:
-    /// - A library is missing or provided in its closure or in that of its host program.
+    /// - A library is missing or provided in its closure, or in the closure of its host program.
     /// - It has an unversioned reference that no `[[host]]` program is assumed to define.
     pub fn may_be_explained(&self, source: DiagnosisInput<'_>) -> bool {
         let is_plain = |root: RootId, open: &UndefinedReference| {
@@ -245,8 +245,8 @@ fn open<'a>(
             let RelocationMessage::Undefined { symbol, version, at_load, .. } = *report else {
                 continue;
             };
-            // A reference with a version names the library that should define it, so a host program
-            // does not.
+            // A reference with a version names the library that should define it, so no host
+            // program is assumed to define it.
             let host = match object.versions.entry(version) {
                 None => hosts.provider(closure, file, object.symbol_name(symbol)),
                 Some(_) => None,
@@ -262,7 +262,7 @@ struct Explainer<'a, 'p> {
     source: DiagnosisInput<'a>,
     closure: &'a Closure,
     explanations: Explanations<'p>,
-    /// True if musl loads the entry point.
+    /// True if the loader of the entry point is musl's.
     is_musl: bool,
     /// The missing and the provided libraries in load order, computed on first use.
     stubs: OnceCell<Vec<Stub>>,
@@ -295,8 +295,9 @@ impl Explainer<'_, '_> {
         }
     }
 
-    /// The version index of a reference. musl ignores versions, so its binding reports none. The
-    /// version that the object states still names the library that should define the symbol.
+    /// The version index of a reference. musl ignores versions, so bindings under musl have none.
+    /// The index is then read from the object's symbol table, because the version names the library
+    /// that should define the symbol.
     fn version(&self, object: &Object, open: &UndefinedReference) -> u16 {
         if !self.is_musl {
             return open.version;
@@ -316,8 +317,8 @@ impl Explainer<'_, '_> {
     /// The library that explains an unversioned reference. First comes a missing library with a
     /// candidate that defines the symbol, then the first missing library whose symbols are unknown,
     /// then a provided library. The last two are ruled out if an archive defines the symbol, or if
-    /// the policy lists an archive for the symbol: the link then omitted this archive. The static
-    /// edition of the library itself is ignored.
+    /// the policy lists an archive for the symbol. In these cases, the link omitted the archive
+    /// that should define the symbol. The static edition of the library itself is ignored.
     fn explaining(&self, file: FileId, object: &Object, symbol: SymbolIndex) -> Option<Stub> {
         let stubs = self.stubs.get_or_init(|| stubs(self.closure));
         if stubs.is_empty() {
@@ -342,7 +343,7 @@ impl Explainer<'_, '_> {
         let found = unknown.or_else(provided)?;
         let claims = self.explanations.claims;
         let path = |archive: FileId| self.source.view.file(archive).path.as_os_str().as_bytes();
-        // The static edition of the library is ignored.
+        // An archive with the stem of the library is its static edition, not another provider.
         let is_other = |archive: FileId| stem(path(archive)) != stem(text(&found));
         let is_claimed = claims.archives(file, target, name).any(is_other)
             || claims.policy_claims(self.source, file, name);
@@ -359,7 +360,8 @@ impl Explainer<'_, '_> {
     }
 }
 
-/// zlib: only functions since 1.2.0 have versions (`zlib.map`), most of its names have none.
+/// zlib: only functions since 1.2.0 have versions (`zlib.map`). Most of its symbols have no
+/// version.
 const ZLIB: &[u8] = b"libz.so.1";
 
 /// A library without a file: the object that needs it, its name, and whether it is missing or
@@ -389,7 +391,7 @@ fn stubs(closure: &Closure) -> Vec<Stub> {
     out
 }
 
-/// The missing or provided library with this name.
+/// The missing or provided library with this name; `None` if there is none.
 fn stub_named(closure: &Closure, strings: &Strings, library: &[u8]) -> Option<Stub> {
     let name = strings.find(library)?;
     closure.whole_edges().filter(|edge| edge.name == name).find_map(|edge| stub(closure, edge))

@@ -1,5 +1,5 @@
-//! Makes the findings of a comparison. A finding of the audit is new if only the new report has it.
-//! The rules of the group `compatibility` find incompatible changes.
+//! Makes the findings of a comparison: findings of the new audit that the old report lacks, and
+//! findings of the group `compatibility` about incompatible changes.
 
 use super::Difference;
 use super::fresh::{Audited, audited, consequences_apart, same_files};
@@ -39,7 +39,8 @@ const MOST: usize = 10_000;
 /// file that uses it has one piece.
 const MOST_PIECES: usize = 50_000;
 
-/// Compares two reports. Files of `against` may use libraries of the old report.
+/// Compares two reports. The reports of `against` have other files, which may use libraries of the
+/// old report.
 pub fn compare(
     old: &Side<'_>,
     new: &Side<'_>,
@@ -95,7 +96,7 @@ struct Comparison<'a, 's> {
     judge: &'a PolicyDecisions<'a>,
     /// The files that use symbols that are gone or changed.
     users: Users<'a>,
-    /// Sonames and file names in the new report.
+    /// All sonames and file names of the new report.
     names: FastSet<&'a [u8]>,
     /// For each library name, the files of the new report and of `against` that need it.
     needers: FastMap<&'a [u8], Vec<&'a File>>,
@@ -148,7 +149,8 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    /// Makes findings about a new file. If a finding is made or waived, the file has changed.
+    /// Makes findings about a new file. If `find` makes a finding or a waiver accepts one, the file
+    /// counts as changed.
     fn about(&mut self, new: &'a File, find: impl FnOnce(&mut Self)) {
         let before = (self.findings.len(), self.waived);
         find(self);
@@ -157,7 +159,8 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    /// True if a file needs the library by its old soname, and the new library has another one.
+    /// True if the new library is not found by the soname of the old one. If the old library has no
+    /// soname, or both are in wheels, a file must also need the old name.
     fn is_renamed(&self, old: &File, new: &File) -> bool {
         let differs = is_library(old) && soname(old) != soname(new);
         // If a link has the old soname, loaders still find the library.
@@ -201,8 +204,9 @@ impl<'a> Comparison<'a, '_> {
         changes
     }
 
-    /// Adds a finding for each library that an old library loads and its new version does not. Only
-    /// libraries count whose symbols a file of `against` reaches through the old library.
+    /// Adds a finding if the new version of a library no longer loads a dependency that the old
+    /// version loads. A dependency is reported only if a file of `against` uses symbols of the
+    /// dependency and loads it only through the library.
     fn dropped(&mut self, pairs: &FilePairs<'a>) {
         let mut dropped: Vec<[&'a File; 3]> = Vec::new();
         for &(old, new) in pairs.both.iter().filter(|(old, _)| is_library(old)) {
@@ -368,7 +372,7 @@ impl<'a> Comparison<'a, '_> {
     }
 
     /// Adds one finding for the removed or changed symbols of a file. If no file of the new report
-    /// or of `against` breaks, it is at most a warning.
+    /// or of `against` breaks, the finding is at most a warning.
     fn symbols(
         &mut self,
         rule: &'static str,
@@ -431,8 +435,9 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    /// Adds findings for entries of search paths that are lost or in another order. If the file
-    /// does not have more missing libraries than before, they are at most warnings.
+    /// Adds findings for entries of search paths that are lost or in another order. Findings about
+    /// the order are at most warnings. So are the others, unless the file has more missing
+    /// libraries than before.
     fn paths(&mut self, old: &File, new: &File, is_worse: bool) {
         if let Some(Swapped { first, then, library }) = search_paths::swapped(old, new) {
             let (first, then, library) = (show(&first), show(&then), show(&library));
@@ -482,9 +487,9 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    /// The symbols that no waiver accepts. A waiver with the key `symbol` accepts symbols of a
-    /// finding, and all other symbols stay in it. If waivers accept all symbols, they accept the
-    /// finding.
+    /// The symbols that no waiver accepts. A waiver with the key `symbol` accepts single symbols of
+    /// a finding, and all other symbols stay in the finding. If waivers accept all symbols, they
+    /// accept the finding.
     fn not_waived<'c>(
         &mut self,
         rule: &'static str,

@@ -1,5 +1,5 @@
-//! Compares the findings of two audits: finds those that only one of the reports has, and counts
-//! the common ones. A rule that ran in only one of the audits is not compared.
+//! Compares the findings of two audits: finds the findings that only one of the reports has, and
+//! counts the common findings. A rule that ran in only one of the audits is not compared.
 
 use super::pairs::FilePairs;
 use super::sides::Side;
@@ -17,7 +17,7 @@ pub(super) struct Audited<'a> {
     pub(super) fresh: Vec<ReportFinding>,
     /// Findings that only the old report has.
     pub(super) fixed: Vec<ReportFinding>,
-    /// Number of findings in both reports. Those that the old report waived count too.
+    /// Number of findings in both reports, including findings that the old report waived.
     pub(super) unchanged: usize,
     /// Rules that were not compared. The first list has rules that ran only for the old report. The
     /// second has rules that ran only for the new report and have findings.
@@ -97,8 +97,8 @@ fn leave_unread_out<'a>(
 }
 
 /// Adds the rules that ran only for the old report, because the new version may have findings of
-/// them. `now` has the rules of the new report. Rules about waivers and input, and rules that this
-/// version does not know, are left out.
+/// these rules. `now` has the rules of the new report. Rules about waivers and input, and rules
+/// that this version does not know, are left out.
 fn with_those_left(old: &Side<'_>, now: &FastSet<String>, named: Vec<String>) -> Vec<String> {
     let of_files = |run: &&RuleRun| !run.input && run.group != WAIVERS.name;
     let of_this_version = |run: &&RuleRun| rules::find(&run.id).is_some();

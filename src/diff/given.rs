@@ -27,7 +27,7 @@ pub fn apply_policy(report: &mut Report, policy: &Policy, today: Day) -> Vec<Rep
             continue;
         }
         let of_run = report.rules.iter().find(|run| *run.id == *finding.rule);
-        // A mild finding stays a warning at most.
+        // If the run lowered the level of a finding, the policy cannot raise it.
         let is_mild = of_run.is_some_and(|run| finding.level < run.level);
         let level = level.filter(|level| !is_mild || *level < finding.level);
         finding.level = level.unwrap_or(finding.level);
@@ -81,8 +81,8 @@ fn is_open(findings: &[ReportFinding]) -> bool {
     rules.any(rules::Rule::is_open)
 }
 
-/// A finding of a report as its rule made it, with the keys that waivers select by. `None` for a
-/// rule that this version does not know.
+/// Restores a finding from a report as its rule made it, with the keys that waivers use. `None` for
+/// a rule that this version does not know.
 fn fact(finding: &ReportFinding) -> Option<Finding> {
     let rule = rules::find(&finding.rule)?;
     let mut fact = Finding::new(rule.id, Arc::clone(&finding.file), String::new());

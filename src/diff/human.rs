@@ -1,5 +1,6 @@
-//! Comparisons for people: the new findings as a report, then fixed findings, added files and
-//! counts. The table and the Markdown page have only the counts.
+//! The human-readable output of a comparison: the new findings as a report, then fixed findings,
+//! added files and counts. The table and the Markdown page have only the new findings and the
+//! counts.
 
 use super::Difference;
 use super::words::without_symbols;
@@ -14,7 +15,8 @@ const NOTHING: &str = "nothing became worse";
 /// Maximum number of fixed findings, and of added files, that are listed without `-v`.
 const MOST: usize = 10;
 
-/// Writes the comparison.
+/// Writes the human-readable output: the new findings as a report, then fixed findings, added files
+/// and counts.
 pub fn render(difference: &Difference, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
     let Difference { names: [old, new], worse, .. } = difference;
     let style = how.style;
@@ -80,7 +82,7 @@ pub fn table(difference: &Difference, how: &Rendering<'_>, out: &mut dyn Write) 
     totals(difference, how.style, out)
 }
 
-/// Writes the new findings as a page, with the names of both sides and the counts.
+/// Writes the new findings as a Markdown page, with the names of both sides and the counts.
 pub fn markdown(
     difference: &Difference,
     how: &Rendering<'_>,
@@ -107,7 +109,7 @@ fn new_findings(
     report::render("table", worse, how, out)
 }
 
-/// The numbers of new, fixed and other findings.
+/// The numbers of new, fixed, unchanged and waived findings and of unchanged files, as text.
 fn counts(difference: &Difference) -> String {
     let symbols = if difference.compares_symbols { "" } else { " (symbols were not compared)" };
     let counts = format!(

@@ -1,4 +1,4 @@
-//! A comparison for programs, by the schema `linkaudit.diff/1` (`docs/diff.schema.json`).
+//! The JSON output of a comparison, with the schema `linkaudit.diff/1` (`docs/diff.schema.json`).
 
 use super::Difference;
 use crate::report::model::{Cause, ReportFinding, RuleRun};
@@ -6,7 +6,7 @@ use crate::text::json;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// The name of the schema.
+/// The name and version of the schema of the JSON output.
 pub const SCHEMA: &str = "linkaudit.diff/1";
 
 #[derive(Serialize)]
@@ -26,7 +26,7 @@ struct Document<'a> {
     undecided: &'a [String],
 }
 
-/// Writes the comparison.
+/// Writes the comparison as one JSON document.
 pub fn render(difference: &Difference, out: &mut dyn Write) -> io::Result<()> {
     let Difference { names: [old, new], worse, .. } = difference;
     json(

@@ -3,8 +3,8 @@
 //!
 //! - `sides` holds the reports, and `pairs` finds the new version of each file.
 //! - `names` finds lost file names, `search_paths` finds lost entries of search paths, `symbols`
-//!   compares exports, and `users` finds the files that a change breaks. `numbers` leaves version
-//!   numbers out of paths.
+//!   compares exports, and `users` finds the files that a change breaks. `numbers` replaces version
+//!   numbers in paths.
 //! - `given` applies levels and waivers to reports that were read.
 //! - `fresh` compares the findings of the audits.
 //! - `compare` makes the findings, with texts from `words`. `undecided` lists the comparisons that
@@ -38,22 +38,23 @@ pub use sides::{PolicyDecisions, Side, SideSymbols};
 use crate::report::Report;
 use crate::report::model::ReportFinding;
 
-/// The result of a comparison.
+/// The result of a comparison of two reports.
 pub struct Difference {
-    /// The old and the new report, as typed.
+    /// The old and the new report or prefix, as typed.
     pub names: [String; 2],
     /// The new findings, as a report.
     pub worse: Report,
     /// Findings that only the old report has.
     pub fixed: Vec<ReportFinding>,
-    /// Paths of new files without an old version.
+    /// Paths of new files without an old version, below their prefix.
     pub added: Vec<String>,
     /// Number of findings that both reports have.
     pub unchanged: usize,
     /// Number of new files that do not differ from their old version. A file differs if a finding
     /// about the file or one of its names is new, fixed or waived.
     pub same_files: usize,
-    /// False if a report has no exports. Then files without a change may have other symbols.
+    /// False if a report has no exports. Files that count as unchanged may then have changed
+    /// symbols.
     pub compares_symbols: bool,
     /// True if a new finding says that a file, file name, exported symbol, symbol version or GPU
     /// target is gone.

@@ -12,18 +12,18 @@ use crate::text::last_part;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// A name of an old file that does not lead to the new version of the file.
+/// A name of an old file under which the new version of the file is not found.
 pub(super) struct LostName<'a> {
     pub(super) path: &'a Path,
     /// The file that had the name, and its new version.
     pub(super) old: &'a File,
     pub(super) new: &'a File,
-    /// The file to which the name leads now, if that file has another soname.
+    /// The file that is found under the name now, if that file has another soname.
     pub(super) other: Option<&'a File>,
 }
 
 impl LostName<'_> {
-    /// True for a symbolic or hard link.
+    /// True if the name is a symbolic or hard link to the old file.
     pub(super) fn is_further(&self) -> bool {
         self.path != &*self.old.path
     }
@@ -42,16 +42,16 @@ impl LostName<'_> {
         (before.is_some() || self.is_further()) && is_needed(self.name(), self.new)
     }
 
-    /// True for a link that linkers use (`libfoo.so`), and for a name of a program.
+    /// True for a link that linkers use (`libfoo.so`), and for each name of a program.
     fn is_for_people(&self) -> bool {
         self.is_further() && self.name().ends_with(b".so") || !is_library(self.old)
     }
 }
 
-/// Finds lost names of paired files, which the new report does not have: sonames, names that
-/// `is_needed` accepts, names of programs, and links for linkers. A name is kept if the new file
-/// has it in another directory. A new release may replace names of the old release, as `clang-20`
-/// replaces `clang-19`.
+/// Finds lost names of paired files: names that the new report does not have. Only sonames, names
+/// that `is_needed` accepts, names of programs, and links for linkers are compared. A name is not
+/// lost if the new file has it in another directory. A new release may replace names of the old
+/// release, as `clang-20` replaces `clang-19`.
 pub(super) fn lost<'a>(
     pairs: &FilePairs<'a>,
     new_side: &Side<'_>,
@@ -70,7 +70,7 @@ pub(super) fn lost<'a>(
         let lost = names.filter_map(|path| {
             let found = now.file_at(below(old, path));
             let last = last_part(path.as_os_str().as_bytes());
-            // A loader that searches for the soname opens the file to which the link leads.
+            // A loader that searches for the soname opens the target of the link.
             let is_other = |file: &&File| {
                 old.soname.as_deref() == Some(last)
                     && file.path != new.path
@@ -100,9 +100,9 @@ pub(super) fn lost<'a>(
     out
 }
 
-/// Finds lost links to directories that still exist. Every path of a file that goes through such a
-/// link is lost too. A link is not lost if the new report has one whose path differs only in
-/// version numbers.
+/// Finds lost links to directories that still exist. Every path that goes through a lost link is
+/// lost too. A link is not lost if the new report has a link whose path differs only in version
+/// numbers.
 pub(super) fn lost_links<'s, 'a>(
     (old, new): (&'s Side<'a>, &Side<'a>),
     [before, now]: [&Paths<'_, 'a>; 2],
@@ -128,9 +128,9 @@ pub(super) fn lost_links<'s, 'a>(
 
 /// The paths in one report, relative to the prefix and without store hashes.
 pub(super) struct Paths<'s, 'a> {
-    /// Paths of files and of links to files.
+    /// The files, by their paths and by the paths of links to them.
     files: FastMap<Vec<u8>, &'a File>,
-    /// Links to directories, with their targets.
+    /// The target of each link to a directory, by the path of the link.
     links: FastMap<&'s [u8], &'s [u8]>,
 }
 

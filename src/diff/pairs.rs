@@ -3,8 +3,8 @@
 //!
 //! 1. the library with the same soname; if there are several, the one at the same path or in a
 //!    directory of the same name
-//! 2. the file at the same path, or the file that a link at this path leads to; then the file at
-//!    the path of another name of the old file
+//! 2. the file at the same path, or the target of a link at this path; then the file at the path of
+//!    another name of the old file
 //! 3. a library in the same directory with the same stem of the soname, or a program of the same
 //!    name in any directory
 //! 4. the file at the same path if version numbers are ignored
@@ -13,8 +13,8 @@
 //!
 //! A file has no counterpart if the other side could not read the path of its counterpart.
 //!
-//! By a link (2.), one new file may be the counterpart of several old ones. If links became files of
-//! their own, one old file has several counterparts.
+//! By a link (2.), one new file may be the counterpart of several old ones. If links became files
+//! of their own, one old file has several counterparts.
 
 use super::numbers::without_numbers;
 use super::sides::{Side, all_names, below, below_prefix, is_library, name, soname, stem};
@@ -27,8 +27,8 @@ use std::path::Path;
 /// A pair of libraries with common symbols must have at least this share of the old library's
 /// exports, in percent.
 const SHARED: usize = 60;
-/// Libraries with fewer exports are not paired by common symbols, because they may share these by
-/// chance.
+/// Libraries with fewer exports are not paired by common symbols, because a few common symbols may
+/// be chance.
 const ENOUGH: usize = 5;
 
 /// The property that must be equal in both files of a pair; `None` for files without it.
@@ -42,7 +42,8 @@ pub(super) struct FilePairs<'a> {
     pub(super) gone: Vec<&'a File>,
     /// New files without counterpart.
     pub(super) added: Vec<&'a File>,
-    /// Files of both sides whose counterpart could not be read, with the finding about that.
+    /// Files of both sides whose counterpart could not be read, with the finding about the unread
+    /// path.
     pub(super) unread: Vec<(&'a File, &'a ReportFinding)>,
 }
 
@@ -70,7 +71,8 @@ pub(super) fn pairs<'a>(old: &'a Side<'_>, new: &'a Side<'_>) -> FilePairs<'a> {
     }
     by_links(&mut left, (new, &mut right), &mut both);
     by_old_names(&mut left, (old, &mut right), &mut both);
-    // The rest may be similar to a file that is not its counterpart.
+    // Otherwise, a file whose counterpart was not read may be paired with a file that is only
+    // similar.
     set_apart(&mut left, |file| new.lacks_release(file), &mut unread);
     set_apart(&mut right, |file| old.lacks_release(file), &mut unread);
     let similar: [&PairingKey<'_>; 4] = [
@@ -105,7 +107,7 @@ fn dir(file: &File) -> Vec<u8> {
     path[..end].to_vec()
 }
 
-/// Pairs an old and a new file with the same key. No other unpaired file may have that key.
+/// Pairs an old file with a new file if they have the same key and no other unpaired file has it.
 fn take<'a>(
     left: &mut Vec<&'a File>,
     right: &mut Vec<&'a File>,
@@ -141,7 +143,8 @@ fn take<'a>(
     keep(right, &taken);
 }
 
-/// Pairs each remaining old file with the new file to which the old path leads, if there is one.
+/// Pairs each remaining old file with the new file that has the old path as one of its names, if
+/// there is one.
 fn by_links<'a>(
     left: &mut Vec<&'a File>,
     (new, right): (&'a Side<'_>, &mut Vec<&'a File>),

@@ -1,4 +1,4 @@
-//! The entries of search paths that a file lost, and those in another order.
+//! The entries of search paths that a file lost, and entries that are now in another order.
 
 use super::numbers::without_numbers;
 use crate::order;
@@ -21,17 +21,17 @@ pub(super) fn lost(old: &File, new: &File) -> BTreeSet<Vec<u8>> {
 
 /// Two entries of the new search path in another order than before.
 pub(super) struct Swapped {
-    /// The entry that is searched first now.
+    /// The entry in which the loader finds `library` now.
     pub(super) first: Vec<u8>,
-    /// The entry that was searched before it.
+    /// The entry in which the loader found `library` before. The old file has it before `first`,
+    /// the new file after.
     pub(super) then: Vec<u8>,
     /// A needed library that is found at another path now.
     pub(super) library: Vec<u8>,
 }
 
-/// The first needed library that is found in another entry because of the order: the entry where it
-/// was found before comes after the one where it is found now. An order without effect is not a
-/// difference.
+/// Finds the first needed library that is found through another entry because of the new order: its
+/// old entry now comes after its new one. A changed order without effect is not a difference.
 pub(super) fn swapped(old: &File, new: &File) -> Option<Swapped> {
     let plain_entries = |file: &File| -> Vec<Vec<u8>> {
         entries(file).iter().map(|entry| plain(file, entry)).collect()
@@ -78,7 +78,7 @@ fn expanded(file: &File, entry: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The components of a path, without `.` and `..`.
+/// The components of a path, without `.`. A `..` removes the component before it.
 fn normal(path: &[u8]) -> Vec<Vec<u8>> {
     let mut out: Vec<Vec<u8>> = Vec::new();
     for part in path.split(|byte| *byte == b'/') {
@@ -95,14 +95,14 @@ fn entries(file: &File) -> Vec<Vec<u8>> {
     raw_entries(file).map(|entry| without_hashes(entry).into_owned()).collect()
 }
 
-/// The entries as written.
+/// The entries of the search path, as written in the file.
 fn raw_entries(file: &File) -> impl Iterator<Item = &[u8]> {
     // Loaders ignore RPATH beside RUNPATH.
     let list = file.runpath.as_ref().or(file.rpath.as_ref());
     list.into_iter().flat_map(|list| list.split(|byte| *byte == b':'))
 }
 
-/// A path or an entry relative to the prefix, without store hashes and numbers.
+/// A path or an entry relative to the prefix, without store hashes and version numbers.
 fn plain(file: &File, entry: &[u8]) -> Vec<u8> {
     let path = Path::new(OsStr::from_bytes(entry));
     let below = file.prefix.as_deref().and_then(|prefix| path.strip_prefix(prefix).ok());

@@ -17,11 +17,11 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// The levels and waivers of a policy.
+/// The decisions of a policy about rules and findings.
 pub struct PolicyDecisions<'a> {
-    /// The level of a rule.
+    /// Returns the level of a rule.
     pub level: &'a (dyn Fn(&Rule) -> Level + Sync),
-    /// True for a finding that a waiver accepts.
+    /// Returns true for a finding that a waiver accepts.
     pub waived: &'a (dyn Fn(&Finding) -> bool + Sync),
 }
 
@@ -29,9 +29,9 @@ pub struct PolicyDecisions<'a> {
 /// together can be larger than the rest of the report. For an audit of this run, they are therefore
 /// computed one file at a time.
 pub enum SideSymbols<'a> {
-    /// Computed from the facts of an audit.
+    /// Computed from the facts of an audit of this run.
     Audit(AuditFacts<'a>),
-    /// Read from a report.
+    /// Read from a report of another run.
     Report(&'a Report),
 }
 
@@ -69,17 +69,17 @@ impl SideSymbols<'_> {
     }
 }
 
-/// One side of a comparison.
+/// One side of a comparison: a report, or an audit of this run.
 pub struct Side<'a> {
     /// The path of the report or prefix, as typed.
     pub name: &'a str,
-    /// Its report, with files.
+    /// The report, with its files.
     pub report: &'a Report,
     symbols: SideSymbols<'a>,
-    /// The indices of the files in the report.
+    /// The index of each file in the report, by path.
     indices: FastMap<&'a Path, usize>,
-    /// The first file of the prefix with each soname. For files without a soname, the file name is
-    /// the key.
+    /// For each soname, the first audited file that has it. For files without a soname, the file
+    /// name is the key.
     by_soname: FastMap<&'a [u8], &'a File>,
     links: Vec<PrefixLink<'a>>,
     /// Paths that could not be read, or only in part.
@@ -169,14 +169,14 @@ impl<'a> Side<'a> {
     /// The audited programs and libraries. Separate debug files, cores and objects for linkers are
     /// not compared: no loader opens them, and debug files have another name after each build.
     pub(super) fn own(&self) -> impl Iterator<Item = &'a File> + use<'a> {
-        // Reports of earlier versions have no prefixes, so all of their files count.
+        // Reports of earlier versions have no prefixes, so all of their files are included.
         let report = self.report;
         let states = report.files.iter().any(|file| file.prefix.is_some());
         let own = report.files.iter().filter(move |file| !states || file.prefix.is_some());
         own.filter(|file| file.kind.is_none() && !is_by_build_id(file, &file.path))
     }
 
-    /// All sonames and file names.
+    /// All sonames and file names of this side.
     pub(super) fn names(&self) -> FastSet<&'a [u8]> {
         let sonames = self.own().filter_map(|file| file.soname.as_deref());
         sonames.chain(self.own().flat_map(file_names)).collect()
@@ -187,7 +187,7 @@ impl<'a> Side<'a> {
         &self.links
     }
 
-    /// All names that files need.
+    /// All names that files of this side need.
     pub(super) fn needed_names(&self) -> FastSet<&'a [u8]> {
         self.own().flat_map(|file| file.needed.iter().map(|need| &*need.name)).collect()
     }
@@ -197,9 +197,9 @@ impl<'a> Side<'a> {
         self.by_soname.get(soname).copied()
     }
 
-    /// The audited libraries that a file loads, directly or not. They are found by soname. If a
-    /// package was unpacked apart from its dependencies, the resolved paths lead to the system or
-    /// to no file.
+    /// The audited libraries that a file loads, directly or not. They are looked up by soname,
+    /// because resolved paths may be wrong. If a package was unpacked apart from its dependencies,
+    /// these paths point to system files, or do not exist.
     pub(super) fn loaded_by(&self, file: &File) -> Vec<&'a File> {
         let mut met: FastSet<&[u8]> = FastSet::default();
         let (mut out, mut open) = (Vec::new(), vec![file]);
@@ -215,13 +215,14 @@ impl<'a> Side<'a> {
         out
     }
 
-    /// The finding about an unread path of this side at a name of `file`, which is of the other side.
+    /// The finding of this side about an unread path that is a name of `file`, a file of the other
+    /// side.
     pub(super) fn lacks_file(&self, file: &File) -> Option<&'a ReportFinding> {
         let mut names = all_names(file).filter(|_| !self.unread.is_empty());
         names.find_map(|path| self.unread.lacks(&below_prefix(file, path)))
     }
 
-    /// The same for a path that differs only in version numbers.
+    /// As [`Self::lacks_file`], but the version numbers in the paths may differ.
     pub(super) fn lacks_release(&self, file: &File) -> Option<&'a ReportFinding> {
         let mut names = all_names(file).filter(|_| !self.unread.is_empty());
         names.find_map(|path| self.unread.lacks_release(&below_prefix(file, path)))
@@ -253,7 +254,7 @@ fn links(report: &Report) -> Vec<PrefixLink<'_>> {
     links.collect()
 }
 
-/// The file name of a file.
+/// The name of a file without its directories.
 pub(super) fn name(file: &File) -> &[u8] {
     last_part(file.path.as_os_str().as_bytes())
 }
@@ -264,10 +265,10 @@ pub(super) fn all_names(file: &File) -> impl Iterator<Item = &Path> {
     std::iter::once(&*file.path).chain(others)
 }
 
-/// True for a path that debuggers look up by build id: `usr/lib/debug/.build-id/9c/ecdd51.debug`, or
-/// a link such as `usr/lib/.build-id/9c/ecdd51`. Each build has another one. The path also tells
-/// debug files of static programs, which have no PT_DYNAMIC. Directories above the prefix do not
-/// count.
+/// True for a path that debuggers look up by build id: `usr/lib/debug/.build-id/9c/ecdd51.debug`,
+/// or a link such as `usr/lib/.build-id/9c/ecdd51`. The build id differs in each build. The path
+/// also identifies debug files of static programs, which have no PT_DYNAMIC. Directories above the
+/// prefix are ignored.
 pub(super) fn is_by_build_id(file: &File, path: &Path) -> bool {
     in_prefix(file, path).components().any(|part| part.as_os_str() == ".build-id")
 }
@@ -287,7 +288,7 @@ pub(super) fn below_prefix(file: &File, path: &Path) -> Vec<u8> {
     without_hashes(in_prefix(file, path).as_os_str().as_bytes()).into_owned()
 }
 
-/// `path` below the prefix of `file`; all of it if the file has none.
+/// `path` below the prefix of `file`; the whole path if the file has no prefix.
 fn in_prefix<'p>(file: &File, path: &'p Path) -> &'p Path {
     let prefix = file.prefix.as_deref();
     prefix.and_then(|prefix| path.strip_prefix(prefix).ok()).unwrap_or(path)
@@ -305,7 +306,7 @@ pub(super) fn located(file: &File, path: &Path) -> Located {
 }
 
 /// The file that a finding about lost symbols names. This is the old file, unless the path of the
-/// new file is a further name of the old one: then it is the new file.
+/// new file is a further name of the old file. Then it is the new file.
 pub(super) fn named<'f>(old: &'f File, new: &'f File) -> &'f File {
     let path = below(new);
     let is_name = all_names(old).skip(1).any(|name| below_prefix(old, name) == path);
@@ -337,7 +338,7 @@ pub(super) fn stem(soname: &[u8]) -> &[u8] {
 
 /// True if the sonames of both libraries have hashes of wheels and the same stem. auditwheel and
 /// delocate copy a library into a wheel and add a hash of the file to its name. Only files of that
-/// wheel can need it, because each build has another name.
+/// wheel can need it, because the name differs in each build.
 pub(super) fn is_wheel(old: &File, new: &File) -> bool {
     is_same_wheel_library(soname(old), soname(new))
 }
@@ -351,8 +352,8 @@ fn is_same_wheel_library(old: &[u8], new: &[u8]) -> bool {
 }
 
 /// A file name before `.so` without hashes of wheels: `libfoo` of `libfoo-1d2c3b4a`. A library that
-/// was copied twice has two hashes. One of 43 hashes has no letters. A date has none either:
-/// `libabsl-20240722`.
+/// was copied twice has two hashes. One in 43 hashes has only digits, so eight digits are a hash
+/// unless they look like a date (`libabsl-20240722`).
 fn without_wheel_hashes(mut base: &[u8]) -> &[u8] {
     /// Length of a hash in characters.
     const HASH: usize = 8;

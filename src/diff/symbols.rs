@@ -1,5 +1,5 @@
 //! Compares the exports of an old file and its new version. Finds the symbols that are gone, and
-//! those whose version, type, size, binding or visibility changed.
+//! the symbols whose version, type, size, binding or visibility changed.
 
 use crate::demangle::demangle;
 use crate::id::{FastMap, FastSet};
@@ -16,7 +16,7 @@ pub(super) struct Change {
     kind: ChangeKind,
 }
 
-/// The kind of a change.
+/// The kind of a difference between two exports.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ChangeKind {
     /// The symbol is gone.
@@ -29,12 +29,12 @@ enum ChangeKind {
     /// The version of the symbol is no longer the default, so references without a version do not
     /// find the symbol.
     Hidden,
-    /// The same for linkers and dlsym. Loaders still bind references without a version, because the
-    /// version is the first of the library.
+    /// As `Hidden`, but only for linkers and dlsym. Loaders still bind references without a
+    /// version, because the version is the first of the library.
     HiddenFirst,
     /// The type or size changed.
     Data,
-    /// Data became protected. Its library no longer uses the copy of a program (`R_*_COPY`).
+    /// Data became protected. The library then no longer uses the program's copy (`R_*_COPY`).
     Protected,
     /// The binding or visibility changed. References still bind.
     Binding,
@@ -61,8 +61,8 @@ impl Change {
         self.kind == ChangeKind::Protected
     }
 
-    /// True if the change breaks references with this version. `None` stands for references without
-    /// a version.
+    /// True if the change breaks references with this version. `None` is for references without a
+    /// version.
     pub(super) fn breaks(&self, version: Option<&[u8]>) -> bool {
         let is_same = |version| self.version.as_deref() == Some(version);
         let has_none = self.version.is_none();
@@ -87,7 +87,7 @@ pub(super) struct Changes {
     pub(super) changed: Vec<Change>,
 }
 
-/// Compares the exports of an old file with those of its new version.
+/// Compares the exports of an old file with the exports of its new version.
 pub(super) fn compare((file, old): (&File, &[Export<'_>]), new: &[Export<'_>]) -> Changes {
     // Reports of earlier releases have neither the first version nor `Export::first`.
     let knows_first = file.first_version.is_some();
@@ -149,9 +149,9 @@ impl<'a> Versions<'a> {
 
 impl Changes {
     /// Removes lost symbols that moved to libraries that the new library loads. `beside` has the
-    /// exports of these libraries. If the type or size of a moved symbol differs, the symbol counts
-    /// as changed. A reference with a version also names this library (vn_file): the new library
-    /// must still define that version, or no versions at all.
+    /// exports of these libraries. If the type or size of a moved symbol differs, the symbol is
+    /// listed as changed. A reference with a version also names the old library (vn_file): the new
+    /// library must still define that version, or no versions at all.
     pub(super) fn take_moved(
         &mut self,
         old: &[Export<'_>],
@@ -213,8 +213,9 @@ fn data(old: &Export<'_>, new: &Export<'_>) -> Option<String> {
 
 const NOT_DEFAULT: &str = "default version before, not now";
 
-/// The change if the old version was the default and no new version is. If `knows_first` is false,
-/// the old export may have a hidden first version without saying so.
+/// The change of a symbol whose old version was the default and whose new versions are not. `None`
+/// for other symbols. If `knows_first` is false, the old report does not say which version is the
+/// first of its library.
 fn hidden(old: &Export<'_>, new: &[&Export<'_>], knows_first: bool) -> Option<ChangeKind> {
     let was_default = !old.hidden && !old.first && (knows_first || old.version.is_none());
     if !old.hidden && new.iter().all(|export| export.hidden) {
@@ -254,7 +255,7 @@ fn class(name: &[u8]) -> String {
     let Some(text) = demangle(name) else { return String::new() };
     let text = text.split_once(" for ").map_or(&*text, |(_, rest)| rest);
     let text = without_return_type(text);
-    // `::` in parameters and template arguments does not count.
+    // `::` in parameters and template arguments is ignored.
     let mut depth = 0_usize;
     let mut last = None;
     let bytes = text.as_bytes();

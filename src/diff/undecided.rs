@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// A comparison that could not be made.
 pub(super) struct UndecidedComparison {
-    /// The report as typed, or a file.
+    /// The subject of the comparison: a report as typed, or a file.
     subject: PathBuf,
     why: String,
 }
@@ -24,8 +24,8 @@ impl UndecidedComparison {
         Self { subject: subject.into(), why: why.into() }
     }
 
-    /// The message of the finding. `detail` is the reason without this wording, because it is part
-    /// of the fingerprint.
+    /// The message of the finding. `detail` keeps the reason without the advice, because `detail`
+    /// is part of the fingerprint.
     fn message(&self) -> String {
         match self.why.strip_suffix(" (--facts)") {
             Some(why) => format!("{why}: write the report with --facts"),
@@ -84,7 +84,7 @@ pub(super) fn questions(
             out.push(UndecidedComparison::new(side.name, "some files were not read or decided"));
         }
     }
-    // OLD and NEW may have one name.
+    // Both sides may have the same name, and then the same line.
     let mut seen = BTreeSet::new();
     out.retain(|one| seen.insert((one.subject.clone(), one.why.clone())));
     out

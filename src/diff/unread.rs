@@ -1,5 +1,5 @@
-//! Paths that one side could not read, or only in part. The other side's file at such a path is
-//! neither gone nor added, and its findings are neither new nor fixed.
+//! Paths that one side could not read, or only in part. If the other side has a file at one of
+//! these paths, the file is neither gone nor added. Its findings are neither new nor fixed.
 
 use super::numbers::without_numbers;
 use crate::id::{FastMap, FastSet};
@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 /// Rules about files that could not be read completely.
 pub(super) const RULES: [&str; 2] = ["malformed", "unreadable"];
 
-/// Findings of [`RULES`], with those that are waived or allowed: the files stay unread. The keys are paths below
-/// the prefix, without store hashes.
+/// Findings of [`RULES`], including waived and allowed ones, because the files stay unread. The
+/// keys are paths below the prefix, without store hashes.
 #[derive(Default)]
 pub(super) struct UnreadPaths<'a> {
     by_path: FastMap<Vec<u8>, &'a ReportFinding>,
     /// The paths whose files are not in the report.
     lacking: FastSet<Vec<u8>>,
-    /// The same without version numbers.
+    /// The paths of `lacking` without version numbers, each with its finding.
     releases: FastMap<Vec<u8>, &'a ReportFinding>,
     /// Full paths of files that are in the report, but were read only in part.
     damaged: FastSet<PathBuf>,
@@ -53,7 +53,7 @@ impl<'a> UnreadPaths<'a> {
         out
     }
 
-    /// True if everything was read.
+    /// True if the side read all files completely.
     pub(super) fn is_empty(&self) -> bool {
         self.by_path.is_empty()
     }
@@ -63,7 +63,7 @@ impl<'a> UnreadPaths<'a> {
         self.damaged.contains(&*file.path)
     }
 
-    /// The finding about `path` or a directory above it. The report lacks a file there.
+    /// The finding about `path` or a directory above it, if the report has no file there.
     pub(super) fn lacks(&self, path: &[u8]) -> Option<&'a ReportFinding> {
         let at = |path: &[u8]| {
             let finding = self.by_path.get(path)?;
@@ -77,14 +77,14 @@ impl<'a> UnreadPaths<'a> {
         self.releases.get(&without_numbers(path)).copied()
     }
 
-    /// The finding about the file of `finding`, which is of the other side.
+    /// The finding of this side about the file of `finding`, a finding of the other side.
     pub(super) fn hides(&self, finding: &ReportFinding) -> Option<&'a ReportFinding> {
         around(&below(finding), |path| self.by_path.get(path).copied())
     }
 }
 
-/// The first result of `at` for `path` and the directories above it. An absolute path is
-/// outside of the prefix.
+/// The first result of `at` for `path` and the directories above it. An absolute path is outside of
+/// the prefix, so `at` is not called for the prefix itself.
 fn around<T>(path: &[u8], at: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
     let ends = memchr::memrchr_iter(b'/', path).filter(|end| *end > 0);
     let whole = (!path.starts_with(b"/")).then_some(0);
@@ -97,10 +97,10 @@ fn below(finding: &ReportFinding) -> Vec<u8> {
     without_hashes(finding.file.path.as_os_str().as_bytes()).into_owned()
 }
 
-/// Why nothing at the path of a finding of [`RULES`] is compared.
+/// The reason why nothing at the path of a finding of [`RULES`] is compared.
 pub(super) fn reason(finding: &ReportFinding) -> &'static str {
     if finding.rule == "malformed" { DAMAGED } else { "not read, not compared" }
 }
 
-/// Why a file that was read only in part is not compared.
+/// The reason why a file that was read only in part is not compared.
 pub(super) const DAMAGED: &str = "damaged, not compared";

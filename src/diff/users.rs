@@ -1,6 +1,6 @@
-//! The files that break when a symbol is gone or changes. Such a file refers to the symbol and
-//! loads its library, directly or not. No other library that the file loads defines the symbol. The
-//! symbols of a program are used by its plugins.
+//! The files that break when a symbol is gone or changes. A file breaks if it refers to the symbol,
+//! and loads its library but no other library of its own report that defines the symbol. For a
+//! symbol of a program, the users are its plugins.
 
 use super::sides::{Side, is_library, name, soname};
 use super::symbols::Change;
@@ -21,7 +21,7 @@ pub(super) struct Users<'a> {
 
 impl<'a> Users<'a> {
     /// The files of the new report and of `against` that use `names`. If a report in `against`
-    /// lacks a library that its files need, the library of the old report is taken.
+    /// lacks a library that its files need, the library of the old report is used.
     pub(super) fn new(
         against: &'a [Side<'_>],
         (old, new): (&'a Side<'_>, &'a Side<'_>),
@@ -51,8 +51,8 @@ impl<'a> Users<'a> {
     }
 
     /// The files of `against` that find the symbol in `library` with the old libraries, and do not
-    /// find it with the new ones. With these, they load neither `library` nor another library that
-    /// defines the symbol.
+    /// find it with the new ones. With the new libraries, they load neither `library` nor another
+    /// library of their own report that defines the symbol.
     pub(super) fn without(&self, change: &Change, library: &[u8]) -> Vec<PathBuf> {
         let pairs = self.environments.iter().zip(&self.after);
         let all = pairs.flat_map(|(before, after)| {
@@ -90,10 +90,10 @@ impl<'a> Users<'a> {
 
 /// A reference of a file to a symbol.
 struct SymbolReference {
-    /// The index of the file in the environment.
+    /// The index of the referring file in the environment.
     file: usize,
     version: Option<Vec<u8>>,
-    /// The library that must define the version.
+    /// The library that must define the version; `None` for a reference without a version.
     library: Option<Vec<u8>>,
 }
 
@@ -102,20 +102,22 @@ struct SymbolReference {
 struct LoadedLibraries<'a> {
     names: FastSet<&'a [u8]>,
     files: FastSet<usize>,
-    /// True if a file was found for each of these names.
+    /// True if a file was found for each of `names`.
     is_whole: bool,
 }
 
 /// The files of one report, their references to some symbols, and the definitions of these symbols.
 struct Environment<'a> {
-    /// The files of the report, then those of another report. A library of the other report is
-    /// taken only if the first report lacks it.
+    /// The files of the report, then the files of another report. A library of the other report is
+    /// used only if the first report lacks it.
     files: Vec<&'a File>,
+    /// The references of files of the first report, by symbol.
     references: FastMap<Vec<u8>, Vec<SymbolReference>>,
+    /// The files of the first report that define each symbol, as indices in `files`.
     definers: FastMap<Vec<u8>, Vec<usize>>,
     /// The libraries that each file with references loads.
     loaded: FastMap<usize, LoadedLibraries<'a>>,
-    /// The names of all libraries that a file needs.
+    /// The names of all libraries that any file needs.
     needed: FastSet<&'a [u8]>,
 }
 
@@ -192,7 +194,7 @@ impl<'a> Environment<'a> {
     }
 
     /// True if a program, or a library that a file needs, defines the symbol. The files of `pair`
-    /// do not count.
+    /// are ignored.
     fn is_defined_elsewhere(&self, change: &Change, pair: [&File; 2]) -> bool {
         let mut definers = self.definers.get(&change.name).into_iter().flatten();
         definers.any(|at| {
@@ -217,8 +219,8 @@ impl<'a> Environment<'a> {
         files.filter(|file| file.interpreter.is_none()).map(|file| &*file.path)
     }
 
-    /// True if the file of the reference loads `library`, or another library that defines the
-    /// symbol.
+    /// True if the file of the reference loads `library`, or another library of its own report that
+    /// defines the symbol.
     fn reaches(&self, change: &Change, reference: &SymbolReference, library: &[u8]) -> bool {
         let loads = self.loaded.get(&reference.file);
         loads.is_some_and(|loaded| loaded.names.contains(library))
@@ -244,8 +246,9 @@ impl<'a> Environment<'a> {
         self.definers.get(&change.name).is_some_and(|all| all.contains(&file))
     }
 
-    /// True if the file of the reference loads another library that defines the symbol. A reference
-    /// with a version names its library, so other libraries do not count for it.
+    /// True if the file of the reference loads another library of its own report that defines the
+    /// symbol. A reference with a version names its library, so no other library can define the
+    /// symbol for it.
     fn is_defined_beside(
         &self,
         change: &Change,

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The parts of a message about symbols.
+/// The phrases from which a message about removed or changed symbols is made.
 pub(super) struct SymbolPhrases {
     pub(super) one: &'static str,
     pub(super) many: &'static str,
@@ -49,7 +49,7 @@ pub(super) fn message_of(lost: &LostName<'_>) -> String {
     }
 }
 
-/// A directory of the prefix in words.
+/// A directory of the prefix in words; `below` is its path below the prefix.
 pub(super) fn directory(below: &[u8]) -> String {
     if below.is_empty() {
         "the prefix".to_owned()
@@ -92,7 +92,7 @@ pub(super) fn also_changed(changes: &Changes) -> String {
 }
 
 /// Removes the symbols that [`symbols_of`] or [`also_changed`] put at the end of a message. The
-/// output for people lists the symbols below the message.
+/// human-readable output lists the symbols below the message.
 pub(super) fn without_symbols(finding: &mut ReportFinding) {
     let end = match &*finding.rule {
         "removed-symbol" | "changed-symbol" if finding.detail.is_none() => ": ",

@@ -6,7 +6,7 @@ use crate::report::Report;
 use crate::report::model::{ReportFinding, RuleRun};
 use crate::rules;
 
-/// The report of the new findings.
+/// The report of the new findings. `complete` is true if all comparisons could be made.
 pub(super) fn report(
     new: &Side<'_>,
     findings: Vec<ReportFinding>,

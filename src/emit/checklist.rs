@@ -1,5 +1,5 @@
-//! `checklist`: a Markdown list for an issue or a pull request. Each cause has a box, and below it
-//! the fixes.
+//! `checklist`: a Markdown task list for an issue or a pull request. Each cause is one task. Its
+//! fixes, and its files if it has several findings, are listed below it.
 
 use super::{Emission, Emitted};
 use crate::id::FastMap;
@@ -49,7 +49,8 @@ fn item(cause: &Cause, findings: &[&ReportFinding], is_input: bool, out: &mut St
     }
 }
 
-/// Writes the first [`MOST`] lines, and the number of the others.
+/// Writes the first [`MOST`] lines, and the number of the other lines. `one` and `many` are the
+/// noun for a line in singular and plural.
 fn lines(one: &str, many: &str, all: impl ExactSizeIterator<Item = String>, out: &mut String) {
     let hidden = all.len().saturating_sub(MOST);
     for line in all.take(MOST) {

@@ -13,7 +13,8 @@ const HEAD: &str = "\
 # check that it is the right one.
 ";
 
-/// Directories of programs. `install(PROGRAMS)` makes their files executable.
+/// If a destination begins with one of these directories, its files are programs. They are
+/// installed with `install(PROGRAMS)`, which makes them executable.
 const OF_PROGRAMS: [&str; 3] = ["bin", "sbin", "libexec"];
 
 /// A file and the name under which it is installed.
@@ -54,8 +55,8 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     out
 }
 
-/// Where a file belongs: the directory below the prefix, the file that was found, and its new name.
-/// `None` if no file was found, or if the directory is not below the prefix.
+/// The destination of a file: the directory below the prefix, the file that was found, and its new
+/// name. `None` if no file was found, or if the directory is not below the prefix.
 fn placed(fix: &Fix) -> Option<(&Path, InstallSource<'_>)> {
     let entry = Path::new(std::ffi::OsStr::from_bytes(fix.entry.as_deref()?));
     let from = fix.from.as_deref()?;

@@ -1,7 +1,7 @@
 //! A first policy for a prefix that has findings. It accepts all findings in few entries, except
 //! findings about unread files and about waivers. It extends the policies of the report, whose
-//! waivers and levels still apply. An entry covers findings of one rule and one cause. Its reason is a
-//! placeholder that a person must replace.
+//! waivers and levels still apply. An entry covers findings of one rule and one cause. Its reason
+//! is a placeholder that a person must replace.
 
 use super::Emitted;
 use super::policy_waivers::{pattern, string};
@@ -15,12 +15,15 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Maximum number of files that an entry names. More files become a glob.
+/// If a cause has at most this number of files, each file gets its own entry. More files share one
+/// entry, with a glob.
 const MOST_FILES: usize = 4;
 /// Maximum number of symbols or targets that an entry names.
 const MOST_NAMES: usize = 50;
 
-/// The policy, which extends `extends`. `day` is the date in its first comment and in the reasons.
+/// Makes the text of the first policy, which extends the policies `extends`. `day` is the date in
+/// its first comment and in the reasons. The findings of a rule and cause get no entry if TOML
+/// cannot hold one of their names.
 pub fn first_policy(report: &Report, extends: &[String], day: &str) -> Emitted {
     let mut out = Emitted::default();
     let mut text = format!(
@@ -34,8 +37,8 @@ pub fn first_policy(report: &Report, extends: &[String], day: &str) -> Emitted {
     }
     let mut seen = BTreeSet::new();
     let mut groups: BTreeMap<(&str, &str), Vec<&ReportFinding>> = BTreeMap::new();
-    // Findings about unread files get no waiver, because the files would stay unread.
-    // The entry that a finding about a waiver names is removed, not waived.
+    // Findings about unread files get no waiver, because the files would stay unread. Findings
+    // about waivers get none either, because the user should remove the reported waiver.
     for finding in report.faults().filter(|finding| !is_about_waiver(finding)) {
         groups.entry((&finding.rule, &finding.cause)).or_default().push(finding);
     }
@@ -96,8 +99,8 @@ fn entries(rule: &str, findings: &[&ReportFinding], day: &str) -> Result<Vec<Str
 }
 
 /// The glob for the names that `key` returns. `None` if a finding has no such name, or if a glob
-/// cannot hold the names: more than [`MOST_NAMES`], or several and one with a comma. The error is a
-/// name that cannot be written.
+/// cannot hold the names: there are more than [`MOST_NAMES`], or one of several has a comma. The
+/// error is a name that cannot be written.
 fn alternatives<'f>(
     findings: &[&'f ReportFinding],
     key: impl Fn(&'f ReportFinding) -> Option<&'f [u8]>,
@@ -114,7 +117,8 @@ fn alternatives<'f>(
     })
 }
 
-/// The value that all findings have in common; `None` if they differ or have none.
+/// The value that `key` returns for all findings; `None` if the values differ, or if a finding has
+/// none.
 fn common<'f>(
     findings: &[&'f ReportFinding],
     key: impl Fn(&'f ReportFinding) -> Option<&'f [u8]>,
@@ -123,8 +127,8 @@ fn common<'f>(
     findings.iter().all(|finding| key(finding) == Some(first)).then_some(first)
 }
 
-/// The glob for the files in the deepest directory that holds all of `paths`. It is `*` if all are
-/// directly in that directory, else `**`.
+/// The glob for the files in the deepest directory that holds all of `paths`. It ends with `*` if
+/// all files are directly in that directory, else with `**`.
 fn around(paths: &[&Path]) -> Result<String, Vec<u8>> {
     let mut base = paths.first().and_then(|path| path.parent()).unwrap_or(Path::new(""));
     while !paths.iter().all(|path| path.starts_with(base)) {

@@ -1,5 +1,4 @@
-//! `gpu-cmake`: the CMake option that sets the targets of ROCm projects. The semicolon is quoted
-//! for a shell.
+//! `gpu-cmake`: the CMake option that sets the GPU targets of ROCm projects, quoted for a shell.
 
 use super::{Emission, Emitted, gpu_packages};
 

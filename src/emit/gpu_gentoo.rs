@@ -1,4 +1,5 @@
-//! `gpu-gentoo`: the variable of make.conf that rocm.eclass turns into USE flags.
+//! `gpu-gentoo`: the USE_EXPAND variable of make.conf whose flags select the GPU targets of
+//! rocm.eclass.
 
 use super::{Emission, Emitted, gpu_packages};
 

@@ -17,10 +17,10 @@ const RULES: [&str; 2] = [LISTED, "gpu-target-incoherent"];
 
 /// A package that must be rebuilt.
 pub(super) struct Package<'a> {
-    /// Its prefix.
+    /// The prefix in which the package is installed.
     pub(super) prefix: &'a Path,
-    /// Processors with the lengths of their names. In the order of length and name, older
-    /// processors come first.
+    /// Processors to build for, each with the length of its name. In the order of length and name,
+    /// older processors come first.
     targets: BTreeSet<(usize, String)>,
     /// Processors that the policy excludes.
     extra: BTreeSet<String>,
@@ -35,14 +35,14 @@ impl Package<'_> {
     }
 
     fn add(&mut self, target: &str) {
-        // Build systems take processors without settings, such as `xnack+` after a colon. The
-        // package's own list has the settings.
+        // Settings, such as `xnack+`, follow a colon. Build systems accept processors without
+        // settings: the package's own list of targets has them.
         let name = target.split(':').next().unwrap_or(target);
         self.targets.insert((name.len(), name.to_owned()));
     }
 }
 
-/// The packages of the findings, in the order of their prefixes.
+/// The packages that findings of [`RULES`] are about, in the order of their prefixes.
 pub(super) fn packages<'a>(emission: &Emission<'a>) -> Vec<Package<'a>> {
     let mut out: BTreeMap<&Path, Package<'a>> = BTreeMap::new();
     let is_extra = |finding: &ReportFinding| {
@@ -65,7 +65,8 @@ pub(super) fn packages<'a>(emission: &Emission<'a>) -> Vec<Package<'a>> {
         if !is_extra(finding) {
             package.add(&target);
         } else if !target.contains(':') {
-            // Another setting of the processor may be on the policy's list.
+            // A target with a setting does not exclude its processor, because another setting of
+            // the processor may be on the policy's list.
             package.extra.insert(target.into_owned());
         }
         package.files.insert(finding.full_path());
@@ -82,7 +83,8 @@ pub(super) fn packages<'a>(emission: &Emission<'a>) -> Vec<Package<'a>> {
     out.into_values().collect()
 }
 
-/// For each package, a comment with its prefix and a line with its targets.
+/// Writes two lines for each package: a comment with its prefix, and the result of `line` for its
+/// targets.
 pub(super) fn lines(emission: &Emission<'_>, line: impl Fn(&[&str]) -> String) -> Emitted {
     let mut out = Emitted::default();
     for package in packages(emission) {

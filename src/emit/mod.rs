@@ -30,16 +30,16 @@ pub struct Emission<'a> {
     pub remedy: &'a FixPlan,
     /// The report with the findings that the plan fixes.
     pub report: &'a Report,
-    /// The paths of staged files below their staging directories.
+    /// Translates paths of audited files, such as installed paths to paths below a stage.
     pub paths: &'a Paths,
 }
 
 /// A name that a format cannot represent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// The name, raw.
+    /// The name, as raw bytes.
     pub name: Vec<u8>,
-    /// The reason, as the end of a sentence.
+    /// The reason, as the end of a sentence about the name: `has a control character`.
     pub reason: &'static str,
 }
 
@@ -48,7 +48,7 @@ pub struct Refused {
 pub struct Emitted {
     /// The content of the file.
     pub bytes: Vec<u8>,
-    /// Names that were skipped.
+    /// Names that the format cannot represent, and that `bytes` therefore lacks.
     pub refused: Vec<Refused>,
 }
 
@@ -58,17 +58,17 @@ impl Emitted {
     }
 }
 
-/// One format.
+/// One output format for fix plans.
 pub struct Emitter {
-    /// Its name on the command line.
+    /// The name of the format in `--emit` and `-o NAME=FILE`.
     pub name: &'static str,
-    /// True if it requires a list of archives.
+    /// True if the format changes a list of archives. The run fails if no list is given.
     pub needs_list: bool,
-    /// True if it requires a merged archive.
+    /// True if the format requires a merged archive, which the run must then find.
     pub needs_archive: bool,
-    /// True if it requires the files of the report.
+    /// True if the format reads [`Report::files`], which the run otherwise leaves empty.
     pub needs_files: bool,
-    /// Makes the output.
+    /// Writes the fix plan in this format.
     pub render: fn(&Emission<'_>) -> Emitted,
 }
 
@@ -78,7 +78,7 @@ impl NamedFormat for Emitter {
     }
 }
 
-/// All formats.
+/// All formats for fix plans, in the order in which error messages list them.
 pub const EMITTERS: &[Emitter] = &[
     Emitter {
         name: "cmake-deps",

@@ -1,8 +1,7 @@
 //! `mri`: a script for `ar -M` that makes a new archive in the current directory, from the merged
-//! archive and the archives that it lacks. The new archive has another name than the merged one. A
-//! script that reads its own output would add the same members again in each run. The script
-//! language has no quotes (binutils `arlex.l`), so the script cannot contain most special
-//! characters.
+//! archive and the missing archives. The new archive has a different name, because a script that
+//! reads its own output would add the same members again in each run. The script language has no
+//! quotes (binutils `arlex.l`), so the script cannot contain most special characters.
 
 use super::{Emission, Emitted};
 use std::os::unix::ffi::OsStrExt as _;

@@ -1,6 +1,7 @@
 //! `patchelf`: a shell script that sets the verified search paths and needs of files. The prefix is
-//! its argument, because the tree may have moved. It skips a file that is already patched, and
-//! refuses a file that differs from the audited one. File capabilities and set-ID bits stay.
+//! the argument of the script, because the tree may have moved. The script skips a file that is
+//! already patched, and refuses a file that differs from the audited one. File capabilities and
+//! set-ID bits stay.
 
 use super::{Emission, Emitted};
 use crate::fix::fix_plan::ElfPatch;
@@ -14,7 +15,7 @@ const HEAD: &str = "\
 # libraries, and still loads every needed file that it loaded before.
 ";
 
-/// Follows the prefix and the tools that the script needs.
+/// The part of the script after the lines that set the prefix and the required tools.
 const BODY: &str = r#"
 case $prefix in
 /*) ;;
@@ -139,8 +140,8 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     for (file, patch) in &files {
         let name = file.strip_prefix(&prefix).unwrap_or(file).as_os_str().as_bytes();
         let needed = patch.needed_after();
-        // Newlines cannot be written: the shell drops one at the end of a command's output, and
-        // they separate the names of needs.
+        // A newline cannot be written: the shell drops a newline at the end of a command's output,
+        // and newlines separate the needed names.
         let mut texts = [name, &patch.path].into_iter().chain(needed.iter().copied());
         if texts.any(|text| text.contains(&b'\n')) {
             out.refuse(name, "has a newline in a name or in its search path");
@@ -163,8 +164,9 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     out
 }
 
-/// Writes the line that reads the prefix from the argument. Its default is `here`: on another
-/// system, the same files may lie at their installed paths.
+/// Writes the line that reads the prefix from the script's argument: on another system, the same
+/// files may be at their installed paths. The default is `here`; `None` makes the argument
+/// required.
 fn argument(here: Option<&Path>, out: &mut Vec<u8>) {
     let Some(here) = here else {
         out.extend(b"# usage: sh SCRIPT PREFIX\nset -u\nprefix=${1?usage: sh SCRIPT PREFIX}\n");
@@ -175,8 +177,8 @@ fn argument(here: Option<&Path>, out: &mut Vec<u8>) {
     out.extend(b"}\n");
 }
 
-/// The directory on this machine in which all files were audited. `None` if they lie in several
-/// stages, or in a stage and the system below it.
+/// The directory on this machine in which all files were audited. `None` if the files are in
+/// several stages, or in a stage and the system below it.
 fn here(paths: &Paths, prefix: &Path, files: &[(PathBuf, &ElfPatch)]) -> Option<PathBuf> {
     let staged = files.first().is_some_and(|(_, patch)| patch.staged);
     let is_mixed = files.iter().any(|(_, patch)| patch.staged != staged);
@@ -198,10 +200,10 @@ fn edit(patch: &ElfPatch, out: &mut Vec<u8>) {
     out.extend(b"\n}\n");
 }
 
-/// The prefix of all files. If they have several prefixes, the deepest directory that holds all of
-/// them. `None` without files.
+/// The prefix of all files. If they have several prefixes, the deepest directory that contains all
+/// prefixes. `None` without files.
 fn common(files: &[(PathBuf, &ElfPatch)]) -> Option<PathBuf> {
-    // A stage may have a file outside of the prefix of its installed path.
+    // The path of a file in its stage may be outside of the prefix of its installed path.
     let mut directories = files.iter().map(|(file, patch)| {
         if file.starts_with(&patch.prefix) { &*patch.prefix } else { Path::new("/") }
     });

@@ -1,7 +1,8 @@
 //! `pkg-config`: the line `Libs.private` of a library's `.pc` file, in link order. pkg-config and
 //! pkgconf keep the order of the words and of linker options. The line has the merged archive only
 //! if an added archive refers to it. An archive beside a shared library of its name is written as
-//! `-l:FILE`, because linkers prefer the library. A library is written as its development link.
+//! `-l:FILE`, because linkers prefer the library. For a shared library, its development link is
+//! written.
 
 use super::{Emission, Emitted};
 use crate::fix::fix_plan::shared_name;
@@ -25,8 +26,8 @@ fn word(text: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The option for a file: `-lNAME` for `libNAME.a` and `libNAME.so`, else `-l:FILE`. With `-lNAME`,
-/// linkers may take `libNAME.so` from the same or an earlier directory.
+/// The option for a file: `-lNAME` for `libNAME.a` and `libNAME.so`, else `-l:FILE`. `is_shadowed`
+/// is true if another file in a directory of the line may match `-lNAME`.
 fn option(file: &[u8], is_shadowed: bool) -> Vec<u8> {
     let name = bare_name(file).or_else(|| shared_name(file));
     match name.filter(|_| !is_shadowed) {

@@ -54,8 +54,8 @@ fn waiver(finding: &ReportFinding) -> Result<String, Vec<u8>> {
 }
 
 /// A pattern that matches `text`. Policies reject white space in patterns for names, and names that
-/// look demangled. So `?` stands for white space, and in such names for `(` and `:`; nothing else is
-/// a wildcard.
+/// look demangled. Therefore `?` replaces white space in names, and `(` and `:` in names that look
+/// demangled. No other character becomes a wildcard.
 pub(super) fn pattern(text: &str, is_name: bool) -> String {
     let looks_demangled = is_name && is_demangled(text);
     let mut out = String::with_capacity(text.len());

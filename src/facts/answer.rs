@@ -1,6 +1,7 @@
-//! Answers one need: probes paths or a search directory, or reads a configuration file, the strings
-//! of a loader binary, or the tables or relocations of a file. It runs on any thread and changes
-//! nothing; `collect` puts the answers into the corpus.
+//! Answers one need: probes paths or a search directory, or reads a file. The need may be for a
+//! configuration file, the strings of a loader binary, or the tables or relocations of an object.
+//! This code runs on any thread and does not modify the corpus. `collect` adds the answers to the
+//! corpus.
 
 use super::read::{Read, read};
 use super::{Content, Corpus, FileFacts, Need, PathState, ProbeBatch};
@@ -76,8 +77,8 @@ fn first(
 ) -> Vec<ProbedEntry> {
     let mut out = Vec::new();
     for path in paths {
-        // A search list of glibc was probed directory by directory before. A single path, or one
-        // that musl opens, was not.
+        // The directories of a glibc search list were probed before. The directory of a single
+        // path, or of a path that musl opens, was not.
         let is_alone = paths.len() == 1 || target.is_none();
         let found = look(tree, reading, corpus, (path, is_alone));
         let passed = match &found {
@@ -198,7 +199,7 @@ fn directory(tree: &dyn Tree, path: &[u8]) -> Directory {
     }
 }
 
-/// Opens a file that was read before.
+/// Opens a file that was read before. `None` if its path can no longer be opened as a regular file.
 fn open(tree: &dyn Tree, facts: &FileFacts) -> Option<Handle> {
     match tree.open(&facts.path) {
         Ok(Opened::File(handle)) => Some(handle),
@@ -273,7 +274,7 @@ fn read_relocations(tree: &dyn Tree, facts: &FileFacts) -> elf::relocs::Relocati
     }
 }
 
-/// Reads the device code of a file; the error in words if it cannot be read.
+/// Reads the device code of a file. The error is the reason in words, as the end of a sentence.
 pub(super) fn read_device_code(
     tree: &dyn Tree,
     facts: &FileFacts,

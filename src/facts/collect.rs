@@ -1,6 +1,6 @@
-//! Collects facts: from a walk, and for the needs of a stage. `audit` runs it, and the corpus grows
-//! only through it. `read` reads files, `answer` answers needs, and `members` reads the members of
-//! archives.
+//! Collects facts: from a walk, and for the needs of a stage. `audit` runs the [`Collector`], and
+//! only the collector adds facts to the corpus. `read` reads files, `answer` answers needs, and
+//! `members` reads the members of archives.
 
 use super::answer::{
     Directory, FactAnswer, ProbedEntry, ProbedPaths, answer, as_path, read_definitions,
@@ -36,10 +36,10 @@ pub struct Collector<'t> {
     /// The stated prefix, with links resolved.
     prefix: Option<PathBuf>,
     real_dirs: FastMap<PathBuf, Option<PathBuf>>,
-    /// The last resolved directory and its real path. Names come sorted by directory, so the
-    /// directory often repeats.
+    /// The last resolved directory and its real path. Names are sorted by directory, so the next
+    /// name is often in the same directory.
     last_dir: Option<(PathBuf, Option<PathBuf>)>,
-    /// Directories and configuration files that a loader would read and the audit could not.
+    /// Directories and configuration files that a loader would read and the audit could not read.
     problems: Vec<UnreadablePath>,
 }
 
@@ -74,8 +74,8 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// A file in the stated prefix gets its real path, even if the walk found only links to it. Its
-    /// path is then the same for every part of the prefix that is audited.
+    /// Sets the stated prefix. A file in the prefix gets its real path, even if the walk found only
+    /// links to the file. So its path does not depend on which part of the prefix is audited.
     pub fn state_prefix(&mut self, prefix: Option<&Path>) {
         self.prefix = prefix.map(Path::to_path_buf);
     }
@@ -174,8 +174,8 @@ impl<'t> Collector<'t> {
         parallel::map(&links, real).into_iter().collect()
     }
 
-    /// Records the given paths: members of thin archives are opened only below given directories
-    /// and beside given files.
+    /// Records the given paths. Members of thin archives are opened only below given directories,
+    /// and in the directories of given files.
     pub fn let_open_below(&mut self, given: &'t [GivenPath]) {
         self.given.push(given);
     }
@@ -185,8 +185,8 @@ impl<'t> Collector<'t> {
         self.asked.extend(names.map(Box::from));
     }
 
-    /// Allows members of thin archives to be opened below given directories, and beside given
-    /// files.
+    /// Allows members of thin archives to be opened below given directories, and in the directories
+    /// of given files.
     fn allow(&mut self) {
         for given in std::mem::take(&mut self.given).into_iter().flatten() {
             let dir = match given.kind {
@@ -203,7 +203,8 @@ impl<'t> Collector<'t> {
         self.allowed.dedup();
     }
 
-    /// Given directories with their real paths.
+    /// The given directories, each with its real path. Directories without a real path are left
+    /// out.
     fn roots(&self, given: &[GivenPath]) -> Vec<(PathBuf, PathBuf)> {
         let dirs = given.iter().filter(|given| given.kind == Ok(EntryType::Directory));
         dirs.filter_map(|dir| Some((dir.path.clone(), self.tree.real_path(&dir.path).ok()?)))
@@ -287,7 +288,7 @@ impl<'t> Collector<'t> {
         out
     }
 
-    /// Reads the device code of files; the error in words for those that cannot be read.
+    /// Reads the device code of files. The error is the reason in words, as the end of a sentence.
     pub fn device_code(
         &self,
         corpus: &Corpus,
@@ -300,7 +301,7 @@ impl<'t> Collector<'t> {
         files.iter().map(|(file, _)| *file).zip(found).collect()
     }
 
-    /// Directories and configuration files that a loader would read and the audit could not.
+    /// Directories and configuration files that a loader would read and the audit could not read.
     pub fn into_problems(self) -> Vec<UnreadablePath> {
         self.problems
     }
@@ -418,7 +419,7 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// The names of a walk in the form of `FileFacts::path`: links are resolved, except those below
+    /// The names of a walk in the form of `FileFacts::path`: links are resolved, except links below
     /// a given directory.
     pub fn placed(&mut self, given: &[GivenPath], names: &[PathBuf]) -> Vec<PathBuf> {
         let roots = self.roots(given);
@@ -445,7 +446,8 @@ impl<'t> Collector<'t> {
         self.tree.real_path(path)
     }
 
-    /// True if `path` is a link. Also true if `readlink` fails and the kernel resolves the path.
+    /// True if `path` is a link, or may be one: `readlink` fails, for example with EACCES, and the
+    /// kernel still resolves the path.
     fn may_be_link(&self, path: &Path) -> bool {
         match self.tree.read_link(path) {
             Ok(_) => true,
@@ -454,8 +456,8 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// `dir` with links resolved. Each directory is resolved once. If it is not a link, its real
-    /// path is the real path of its parent plus its name. The function iterates instead of
+    /// `dir` with links resolved. Each directory is resolved once. If a directory is not a link,
+    /// its real path is the real path of its parent plus its name. The function iterates instead of
     /// recursing, because trees may be deep.
     fn real_dir(&mut self, dir: &Path) -> Option<PathBuf> {
         let mut todo: Vec<&Path> = Vec::new();
@@ -486,7 +488,8 @@ impl<'t> Collector<'t> {
     }
 }
 
-/// The real path of a name below a given directory. A walk follows no links below such a directory.
+/// The real path of a name below a given directory; `None` for other names. A walk follows no links
+/// below such a directory.
 fn below(roots: &[(PathBuf, PathBuf)], path: &Path) -> Option<PathBuf> {
     let (dir, real) = roots.iter().find(|(dir, _)| path.starts_with(dir))?;
     Some(real.join(path.strip_prefix(dir).ok()?))

@@ -1,4 +1,4 @@
-//! The facts of a run: files by id and by inode, the entry at each probed path, and parts of files
+//! The facts of a run: files by id and inode, the entry at each probed path, and parts of files
 //! that were read on demand.
 
 use super::{FileFacts, Need, ProbeBatch};
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The entry at a path, with links followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathState {
-    /// A file.
+    /// A regular file, whose facts are in the corpus.
     File(FileId),
     /// A directory.
     Directory,
@@ -31,7 +31,7 @@ pub enum PathState {
 /// The content of a configuration file, or the error number if it cannot be read.
 pub(super) type FileBytes = Result<Box<[u8]>, Errno>;
 
-/// All facts of a run.
+/// All facts of a run. For a fact that was not read yet, a method returns `None` or the [`Need`].
 #[derive(Default)]
 pub struct Corpus {
     /// Files, one for each inode.
@@ -48,7 +48,7 @@ pub struct Corpus {
     pub(super) relocations: FastMap<FileId, Relocations>,
     pub(super) members: FastMap<FileId, Arc<Members>>,
     pub(super) symbol_names: Arc<SymbolNames>,
-    /// Number of long lists that have an id.
+    /// Number of ids that [`Self::new_list`] has returned.
     lists: AtomicU64,
 }
 
@@ -143,8 +143,8 @@ impl Corpus {
         self.by_inode.get(&(stat.dev, stat.ino)).copied()
     }
 
-    /// The file to which `path` leads, if `path` is its [`FileFacts::path`], or was found by a walk
-    /// or probed.
+    /// The file at `path`, with links followed. `None` unless `path` is the [`FileFacts::path`] of
+    /// the file, or a path that the walk found or a search probed.
     pub fn file_at(&self, path: &Path) -> Option<FileId> {
         use std::os::unix::ffi::OsStrExt as _;
         match self.places.get(path.as_os_str().as_bytes()) {

@@ -18,12 +18,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Estimates for the table of names. An archive has a name for each `BYTES_A_NAME` bytes, as LLVM's
-/// archives do. Most runs store only referenced names: one in `NAMES_FOR_ONE_REFERRED_TO`. Room is
-/// reserved for at most `MOST_EXPECTED` names. A table that outgrows its room exists twice while it
-/// is copied.
+/// Estimated size of an archive in bytes for each name in it, as in LLVM's archives. The estimate
+/// sizes the table of names: a table that outgrows its room exists twice while it is copied.
 const BYTES_A_NAME: u64 = 2048;
+/// Estimated number of names for each stored name. Most runs store only names that members refer
+/// to.
 const NAMES_FOR_ONE_REFERRED_TO: usize = 8;
+/// Maximum number of names for which room is reserved.
 const MOST_EXPECTED: usize = 1 << 19;
 
 thread_local! {
@@ -40,13 +41,13 @@ pub(super) struct MemberSource<'a> {
     /// Directories below which files of thin archives are opened.
     pub(super) allowed: &'a [PathBuf],
     pub(super) index: bool,
-    /// True if all names are kept.
+    /// True to keep the names of all definitions, even of those without a known reference.
     pub(super) names: bool,
-    /// Names that later stages will ask for, besides those that members refer to.
+    /// Names that later stages will look up, besides the names that members refer to.
     pub(super) asked: &'a [Box<[u8]>],
 }
 
-/// Answers all needs for members. It starts with the largest archive, which takes longest.
+/// Answers all needs for members. The largest archive is read first, because it takes longest.
 pub(super) fn answer(source: MemberSource<'_>, corpus: &mut Corpus, needs: &[Need]) {
     let wanted = needs.iter().filter_map(|need| match need {
         Need::Members(file) if !corpus.members.contains_key(file) => Some(*file),
@@ -79,8 +80,8 @@ pub(super) fn answer(source: MemberSource<'_>, corpus: &mut Corpus, needs: &[Nee
             let what = "changed while it was audited";
             corpus.files[file].defects.push(Defect::new(Table::File, 0, what));
         }
-        // Defects of an archive member are reported with its archive; those of an object are
-        // reported here.
+        // Defects of an archive member are reported with its archive. Defects of a separate object
+        // are reported here.
         if let (Some(members), Content::Elf(_)) = (&members, &corpus.files[file].content) {
             let damage = members.damage.iter().map(|damage| damage.defect.clone());
             corpus.files[file].defects.extend(damage);
@@ -89,8 +90,8 @@ pub(super) fn answer(source: MemberSource<'_>, corpus: &mut Corpus, needs: &[Nee
     }
 }
 
-/// Reads the deferred names: those of definitions to which no reference was known while the members
-/// were read. False if the file cannot be read again.
+/// Reads the deferred names: the names of definitions to which no reference was known while the
+/// members were read. False if the file cannot be read again.
 fn name_all(
     tree: &dyn Tree,
     facts: &FileFacts,
@@ -115,12 +116,14 @@ impl<'a> LinkFile<'a> {
         Some(Self { tree, facts, handle: open(tree, facts)? })
     }
 
-    /// The index of the file, an archive; `None` if GNU ld cannot read it.
+    /// The symbol index of the file, which must be an archive. `None` if the file cannot be read,
+    /// or if GNU ld cannot read the index.
     pub fn index(&self) -> Option<ArchiveSymbolIndex> {
         archive::gnu_index(&self.handle).ok().flatten()
     }
 
-    /// The facts of the file itself, a relocatable object; `None` if they cannot be read.
+    /// The facts of the file itself, which must be a relocatable object. `None` if they cannot be
+    /// read.
     pub fn object(&self, wanted: RelocationFilter<'_>) -> Option<LinkFacts> {
         let read = |reader: &mut LinkFactsReader<'_>| reader.object(&self.handle).ok().flatten();
         LINK_SCRATCH.with_borrow_mut(|scratch| read(&mut LinkFactsReader { wanted, scratch }))
@@ -160,11 +163,11 @@ fn read(source: MemberSource<'_>, names: &Growing, facts: &FileFacts) -> Option<
     let MemberSource { tree, allowed, index, .. } = source;
     let handle = open(tree, facts)?;
     let open = |name: &[u8]| external(tree, allowed, &facts.path, name);
-    // Only audited archives have their index checked.
+    // The index is checked only for audited archives.
     let options = Options { index: index && facts.audited, open: &open, names };
     SCRATCH.with_borrow_mut(|scratch| match &facts.content {
         Content::Archive(_) => archive::members(&handle, &options, scratch).ok(),
-        // Other objects of a link are bitcode.
+        // A need for the members of a file that is neither ELF nor an archive is for LLVM bitcode.
         Content::Elf(_) | Content::Other(_) => archive::object(&handle, &options, scratch).ok(),
     })
 }

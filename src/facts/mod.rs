@@ -1,4 +1,4 @@
-//! Facts about files, as small owned values, and the corpus that holds them all.
+//! Facts about files, as small owned values, and the corpus with all facts of a run.
 //!
 //! The [`Corpus`] grows only in `audit`'s loop, through `collect`; every later stage borrows it
 //! immutably. A stage that lacks a fact returns a [`Need`].
@@ -33,32 +33,33 @@ use std::sync::Arc;
 /// All facts of one file.
 #[derive(Debug)]
 pub struct FileFacts {
-    /// The file's name with links resolved; of several hard links, the first in byte order. For a
-    /// link in an audited directory that leads outside of it, the link's own name, unless the target
-    /// is in the stated prefix.
+    /// The path of the file with links resolved. If the walk found several hard links, it is the
+    /// first in byte order. If the walk found only links to a file outside of the audited
+    /// directory, it is the path of the first link. A file in the stated prefix always has its real
+    /// path.
     pub path: Arc<Path>,
     /// `path`, or its target if `path` is a link. The directory of this path is `$ORIGIN` of a
     /// program.
     pub real: Arc<Path>,
-    /// The path by which the file is started: the first name that the walk found, or the path of a
-    /// dependency.
+    /// The path by which the walk first found the file. Programs are started by this path. Equal to
+    /// `path` for a file that only a search found.
     pub typed: Arc<Path>,
-    /// True if the walk found the file only through links. Then it did not list the file's own
-    /// directory.
+    /// True if the walk found the file only through links. Then the walk did not list the file's
+    /// own directory.
     pub by_link: bool,
     /// Other names that the walk found.
     pub names: Vec<FileName>,
-    /// Identity, size and times.
+    /// Identity, size, times and permission bits at the time of reading.
     pub stat: Stat,
-    /// True if it is below a path to audit.
+    /// True if the file is given or is below a given path, so that it is audited.
     pub audited: bool,
-    /// True if it is below a `--lib-path`.
+    /// True if the file is below a `--lib-path` directory, so that it may serve as a provider.
     pub provider: bool,
-    /// Its content.
+    /// The content of the file: an ELF object, an archive, or anything else.
     pub content: Content,
-    /// Defects other than those of the format.
+    /// Defects that are not in `content`, such as a change of the file during the audit.
     pub defects: Vec<Defect>,
-    /// Set if the kernel refused to read it: the text of the error.
+    /// The text of the error, if the file could not be read.
     pub unreadable: Option<String>,
     /// The package that the file's tree belongs to, if the file is in the prefix of the package.
     /// Store items are recognised by their path instead.
@@ -71,7 +72,7 @@ pub struct FileFacts {
 /// A further name of a file.
 #[derive(Debug)]
 pub struct FileName {
-    /// The name, in the form of `FileFacts::path`.
+    /// The path of this name, in the form of `FileFacts::path`.
     pub path: PathBuf,
     /// True for a symbolic link to the file, false for a hard link.
     pub is_link: bool,
@@ -84,7 +85,7 @@ pub enum Content {
     Elf(Box<Object>),
     /// A static archive.
     Archive(Archive),
-    /// Any other content: the bytes that a loader would check.
+    /// Any other content. The first bytes determine the message of a loader that opens the file.
     Other(Ident),
 }
 
@@ -104,13 +105,14 @@ impl FileFacts {
         soname.filter(|name| !name.is_empty()).unwrap_or_else(file_name)
     }
 
-    /// The reason why an ELF file belongs to another system; `None` for ELF files of this system
+    /// The kind of foreign file, such as an object of FreeBSD. `None` for ELF files of this system,
     /// and for files that are not ELF.
     pub fn foreign(&self) -> Option<Foreign> {
         Foreign::at(&self.path, self.object()?)
     }
 
-    /// All defects: first of the file, then of its format.
+    /// All defects: first of the file, then of its format, then of a string table that was read
+    /// later.
     pub fn all_defects(&self) -> impl Iterator<Item = &Defect> {
         let format: &[Defect] = match &self.content {
             Content::Elf(object) => &object.defects,
@@ -128,7 +130,7 @@ impl FileFacts {
     }
 }
 
-/// The results of the cross-check.
+/// The results of the cross-check, in which second readers read the files again.
 #[derive(Debug, Default)]
 pub struct CrossCheck {
     /// Number of files that second readers read.
@@ -147,9 +149,11 @@ pub enum Need {
     First {
         /// Paths in search order.
         paths: Vec<Vec<u8>>,
-        /// The target of the loader, which skips files for others; `None` to accept any file.
+        /// The target of the loader, which skips files for other targets. `None` to accept any
+        /// file.
         target: Option<Target>,
-        /// The batch that ends with these paths. Paths of a batch that do not exist are not stored.
+        /// The batch of a long list that ends with these paths; `None` for other paths. Paths of a
+        /// batch that do not exist are not stored.
         batch: Option<ProbeBatch>,
     },
     /// The answer to [`Corpus::is_directory`] for this path.
@@ -162,23 +166,23 @@ pub enum Need {
     Tables(FileId),
     /// The relocations of a file.
     Relocations(FileId),
-    /// The members of an archive. A relocatable object counts as an archive with one member.
+    /// The members of an archive. A relocatable object is treated as an archive with one member.
     Members(FileId),
 }
 
 /// One batch of paths in the search for a name in a long list of directories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProbeBatch {
-    /// The id of the list.
+    /// The id of the list of directories, from [`Corpus::new_list`].
     pub list: u64,
     /// The name that is searched for.
     pub name: StrId,
-    /// End of the batch, as an index in the list.
+    /// The end of the batch: index in the list of the first path after the batch.
     pub end: usize,
 }
 
 impl Need {
-    /// The entry at one path.
+    /// The need for the entry at one path.
     pub fn path(path: Vec<u8>, target: Option<Target>) -> Self {
         Self::First { paths: vec![path], target, batch: None }
     }

@@ -1,7 +1,7 @@
 //! Decides which shared objects are plugins of a `[[host]]` entry: by their path below the prefix,
-//! or by a name that they define. `resolve::hosts` calls it for programs in the audit, and the
-//! diagnosis for programs outside of the audit. This module opens no file and follows no loader
-//! rule.
+//! or by a name that they define. `resolve::hosts` calls this module for programs in the audit, and
+//! the diagnosis calls it for programs outside of the audit. This module opens no file and follows
+//! no loader rule.
 
 use super::{FileFacts, Need};
 use crate::format::elf::tables::Symbol;

@@ -1,5 +1,6 @@
-//! Finds the audited files and the files of `--lib-path` that define undefined names. One pass over
-//! the GNU hash table of a file finds all its definitions. `collect` searches the archives.
+//! Finds the files that define requested names, among the audited files and the files of
+//! `--lib-path`. One pass over the GNU hash table of a file finds all its definitions. `collect`
+//! searches the archives.
 
 use super::replacing::is_replacement;
 use super::{Content, Corpus};
@@ -15,7 +16,7 @@ pub struct Provider {
     pub file: FileId,
     /// The member, if the file is an archive.
     pub member: Option<Box<[u8]>>,
-    /// The target that it is built for; `None` if unknown.
+    /// The target for which the file or member is built; `None` if unknown.
     pub target: Option<Target>,
     /// True if the definition has a version. The linker gives this version to each reference that
     /// it binds to the definition.
@@ -34,7 +35,8 @@ impl Providers {
         self.by_name.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// Files other than `not` that define `name` for an object of `target`.
+    /// Files other than `not` that define `name`, and can be in one process with an object for
+    /// `target`. Files of an unknown target are included.
     pub fn of<'p>(
         &'p self,
         name: &[u8],
@@ -93,7 +95,8 @@ impl Providers {
     }
 }
 
-/// The `names` that a library defines. True if all definitions of the name have versions.
+/// The `names` that a library defines. The flag is true if all its definitions of the name have
+/// versions.
 pub fn defined<'t>(tables: &'t Tables, names: &RequestedNames) -> Vec<(&'t [u8], bool)> {
     let mut out: Vec<(&[u8], bool)> = Vec::new();
     let mut visit = |symbol: SymbolIndex| {

@@ -19,7 +19,8 @@ pub struct Read {
 }
 
 impl Read {
-    /// The placeholder for a file that is read under another name.
+    /// The placeholder for a file that is read under another name. It remains only if the file was
+    /// replaced during the walk.
     pub fn elsewhere() -> Self {
         let unreadable = Some("changed while it was read".to_owned());
         let content = Content::Other(elf::Ident::new(&[]));
@@ -82,7 +83,8 @@ fn content(
     })
 }
 
-/// Calls `read`. A change of the file meanwhile, or a panic, becomes a defect.
+/// Calls `read`. A change of the file meanwhile, or a panic, becomes a defect. An error of `read`
+/// is stored in [`Read::unreadable`].
 fn guarded(
     handle: &Handle,
     read: impl FnOnce() -> Result<ContentWithRelocations, ReadError>,

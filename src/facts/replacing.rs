@@ -1,6 +1,6 @@
-//! Functions that libraries replace by design: runtimes of sanitizers, allocators, and libraries for
-//! LD_PRELOAD define functions of other libraries. `fix` links none of them, and `interposed-symbol`
-//! does not report them.
+//! Recognises libraries that replace functions of other libraries by design: sanitizer runtimes,
+//! allocators, and libraries for LD_PRELOAD. `fix` does not link these libraries, and
+//! `interposed-symbol` does not report their definitions.
 
 /// Prefixes of the names of sanitizer runtimes.
 const SANITIZERS: [&[u8]; 6] =
@@ -46,8 +46,8 @@ const PRELOADED: [&[u8]; 18] = [
     b"libuid_wrapper.",
 ];
 
-/// Names that programs and libraries may replace (the replacement of malloc in glibc's manual), and
-/// names that linkers, start files and all programs define.
+/// Names that programs and libraries may replace (glibc manual, "Replacing malloc"), and names that
+/// linkers, start files and all programs define.
 const REPLACEABLE: [&[u8]; 42] = [
     b"malloc",
     b"free",
@@ -97,7 +97,7 @@ const REPLACEABLE: [&[u8]; 42] = [
     b"_DYNAMIC",
 ];
 
-/// Prefixes of names that are often replaced.
+/// Prefixes of names that several objects of a process define by design.
 const REPLACEABLE_PREFIXES: [&[u8]; 8] = [
     // The forms of `operator new` and `operator delete` ([new.delete]).
     b"_Znw",
@@ -114,7 +114,7 @@ const REPLACEABLE_PREFIXES: [&[u8]; 8] = [
     b"mpifcmb",
 ];
 
-/// True for a name that is often replaced.
+/// True for a name that several objects of a process define by design, such as `malloc` or `_end`.
 pub fn is_replaceable(name: &[u8]) -> bool {
     REPLACEABLE.contains(&name) || is_in(&REPLACEABLE_PREFIXES, name)
 }

@@ -1,5 +1,6 @@
-//! The questions that the resolver asks a store of facts. A fact was read, was not read yet, or the
-//! system refuses to give it. [`View`](super::View) is the store of a run; a test provides its own.
+//! The interface through which the resolver asks for facts. A fact is known, is not read yet, or
+//! cannot be read because of a system error. [`View`](super::View) is the store of a run; a test
+//! provides its own.
 
 use super::{FileFacts, Need, PathState, ProbeBatch};
 use crate::format::elf::Object;
@@ -7,8 +8,8 @@ use crate::format::elf::interpreter::Interpreter;
 use crate::id::FileId;
 use crate::tree::Errno;
 
-/// Facts by file and by path. A fact that was not read yet is `None` or a [`Need`]. A refusal by
-/// the system is a [`PathState::Failed`] or an error number.
+/// Facts by file and by path. The result for a fact that was not read yet is `None` or a [`Need`].
+/// The result after a system error is a [`PathState::Failed`] or an error number.
 pub trait FactStore {
     /// The facts of a file that was read.
     fn file(&self, file: FileId) -> &FileFacts;
@@ -25,6 +26,6 @@ pub trait FactStore {
     fn bytes(&self, path: &[u8]) -> Result<Result<&[u8], Errno>, Need>;
     /// The strings of a loader binary.
     fn interpreter(&self, file: FileId) -> Result<&Interpreter, Need>;
-    /// A new id for a long list of directories. A [`ProbeBatch`] names the list by this id.
+    /// A new id for a list of directories. A [`ProbeBatch`] names the list by this id.
     fn new_list(&self) -> u64;
 }

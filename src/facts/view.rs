@@ -1,5 +1,5 @@
 //! The facts that resolution and binding read: the corpus, with or without edits. To verify a fix,
-//! the same code runs on a view with edits. A view returns a fact, or the need for it if it is
+//! the same code runs on a view with edits. A view returns a fact, or a [`Need`] if the fact is
 //! missing.
 
 use super::{Corpus, FactStore, FileFacts, Need, PathState, ProbeBatch};
@@ -23,12 +23,12 @@ pub struct View<'c> {
 pub type Edits = FastMap<FileId, Edited>;
 
 impl<'c> View<'c> {
-    /// The corpus as it is.
+    /// A view of the corpus without edits.
     pub fn new(corpus: &'c Corpus) -> Self {
         Self { corpus, edits: None }
     }
 
-    /// The corpus with some objects changed.
+    /// A view of the corpus in which the objects of `edits` replace the objects of the same files.
     pub fn edited(corpus: &'c Corpus, edits: &'c Edits) -> Self {
         Self { corpus, edits: Some(edits).filter(|edits| !edits.is_empty()) }
     }
@@ -42,7 +42,7 @@ impl<'c> View<'c> {
         &self.corpus.files[file]
     }
 
-    /// The ELF object in a file, if it holds one.
+    /// The ELF object in a file, with its edit if there is one. `None` if the file is not ELF.
     pub fn object(&self, file: FileId) -> Option<&'c Object> {
         match self.edit(file) {
             Some(edited) => Some(&edited.object),
@@ -50,7 +50,7 @@ impl<'c> View<'c> {
         }
     }
 
-    /// The relocations of a file.
+    /// The relocations of a file. For an edited object, these are the relocations after the edit.
     pub fn relocations(&self, file: FileId) -> Result<&'c Relocations, Need> {
         match self.edit(file) {
             Some(edited) => Ok(&edited.relocations),

@@ -1,7 +1,7 @@
-//! Links again with the archives of the fixes, in the proposed order and by the rules of each
-//! linker. A solution is made without a link order. If a name has several definitions, a linker may
-//! therefore extract other members. `prove` calls [`refusals`]: a fix is not verified if a linker
-//! extracts a member that does not link.
+//! Models the link of an object with the archives of its fixes, in the proposed order and by the
+//! rules of each linker. `merged::solve` selects members without a link order. If several archives
+//! define a name, a linker may therefore extract members that were not selected. `prove` calls
+//! [`refusals`]: a fix is not verified if a linker would extract a member that does not link.
 
 use super::link_order::{self, References};
 use super::linkable;
@@ -21,9 +21,9 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// Links the object again with the archives of all fixes. Returns the first member of each fix that
-/// fails, with the reason. Fixes for which `doubtful` is true are skipped. `references` determine
-/// the link order, as in the proposed link.
+/// Models the link of the object with the archives of all its fixes. Returns the fixes that fail:
+/// the first member of each, with the reason in words. Fixes for which `doubtful` is true are left
+/// out of the link. `references` determine the link order, as in the proposed link.
 pub(super) fn refusals(
     audit: &Audit,
     tree: &dyn Tree,
@@ -72,9 +72,11 @@ pub(super) fn refusals(
     out
 }
 
-/// The fixes that linkers reject because of an indirect library: a member of the fix needs a name
-/// that only a library defines which the object does not need directly. Each fix is given by its
-/// first member, with the reason. For objects of a merged archive, whose link is not repeated.
+/// Finds the fixes with a member that refers to a name that only indirect libraries define. An
+/// indirect library is loaded with the object, but the object does not need it directly. Linkers
+/// therefore reject the reference. Returns the first member of each fix, with the reason in words.
+/// Used for objects that are linked from a merged archive, because [`refusals`] does not model
+/// their link.
 pub(super) fn indirect(audit: &Audit, solution: &Solution) -> Vec<(MemberId, String)> {
     let Some(object) = audit.corpus.files[solution.file].object() else { return Vec::new() };
     let found = IndirectLibraries::new(audit, solution.file, object);
@@ -100,12 +102,13 @@ pub(super) fn indirect(audit: &Audit, solution: &Solution) -> Vec<(MemberId, Str
     parts.filter_map(|part| Some((part.first, why(&part.first)?))).collect()
 }
 
-/// The libraries of a link, and those that are only loaded with its file.
+/// The libraries of a link: those in which linkers find definitions, and all that are loaded with
+/// the linked file. A name that only the latter define is undefined in the link.
 struct IndirectLibraries<'a> {
     audit: &'a Audit,
-    /// The libraries that define names for the link.
+    /// The libraries in which linkers find definitions.
     direct: Libraries<'a>,
-    /// All libraries that are loaded with the file.
+    /// All libraries that are loaded with the linked file.
     loaded: Libraries<'a>,
 }
 
@@ -115,8 +118,8 @@ impl<'a> IndirectLibraries<'a> {
         Self { audit, direct, loaded: audit.libraries_of(&[file]) }
     }
 
-    /// The reason why a linker does not find `name`, in words, if only a loaded library that the
-    /// file does not need directly defines it.
+    /// The reason why a linker does not find `name`, in words. `None` unless an indirect library,
+    /// and no direct library, defines the name.
     fn reason(&self, name: &[u8]) -> Option<String> {
         if self.direct.define(name) {
             return None;
@@ -129,9 +132,11 @@ impl<'a> IndirectLibraries<'a> {
     }
 }
 
-/// The libraries from which the link takes definitions. A shared object that refers to names of
-/// other objects, such as the program that opens it, is linked without `-z defs`: for its members
-/// too, all loaded objects count.
+/// The libraries from which the link of `file` may take definitions: those that the file needs
+/// directly. A shared object may refer to a name that neither it nor these libraries define, and
+/// that the audit does not report as undefined. Another loaded object, such as the program that
+/// opens it, then defines the name. In that case, the object was linked without `-z defs`. Members
+/// that a fix adds may then use the definitions of all loaded libraries.
 fn libraries<'a>(audit: &'a Audit, file: FileId, object: &Object) -> Libraries<'a> {
     let linked = audit.linked_libraries(file);
     if output_kind(object) != OutputKind::Shared {
@@ -150,7 +155,7 @@ fn libraries<'a>(audit: &'a Audit, file: FileId, object: &Object) -> Libraries<'
     if allows_undefined { audit.libraries_of(&[file]) } else { linked }
 }
 
-/// The archives of these fixes that a linker rejects, each with the reason.
+/// The archives that a linker rejects, among the archives of these fixes, each with the reason.
 fn rejected(
     audit: &Audit,
     object: &Object,
@@ -166,15 +171,17 @@ fn rejected(
     order::map(archives.into_iter().filter_map(|archive| Some((archive, why(archive)?))))
 }
 
-/// The reason why GNU ld rejects an archive without an index, in words.
+/// The reason why GNU ld rejects an archive without an index, in words. `None` if the archive has
+/// one.
 fn without_index(entry: &ArchiveEntry) -> Option<String> {
     let path = show_path(&entry.path);
     let is_refused = entry.members.lacks_index;
     is_refused.then(|| format!("{path} has no index, which GNU ld requires: run ranlib"))
 }
 
-/// A member that lld and mold reject even if the link does not need it, in words. GNU ld opens only
-/// the members that it needs.
+/// The reason, in words, why lld and mold reject an archive: one of its members cannot be read, or
+/// is built for another machine. They do so even if the link does not need the member; GNU ld opens
+/// only the members that it needs. `None` if all members are fine.
 fn with_bad_member(entry: &ArchiveEntry, target: Target) -> Option<String> {
     let kind = |target: Target| (target.machine, target.is_64, target.big);
     let defect = |member: &Member| {
@@ -190,7 +197,7 @@ fn with_bad_member(entry: &ArchiveEntry, target: Target) -> Option<String> {
     Some(format!("{path}({name}) {defect}: lld and mold read all members"))
 }
 
-/// The fixes that a reason applies to.
+/// The fixes that fail for one reason.
 enum Which {
     /// All fixes that use this archive.
     Archive(ArchiveId),
@@ -212,7 +219,7 @@ struct LinkWithFixes<'a> {
     tree: &'a dyn Tree,
     solution: &'a Solution,
     object: &'a Object,
-    /// The libraries that the object needs directly.
+    /// The libraries that the object needs directly, and those that the fixes add.
     needed: Vec<FileId>,
     libraries: IndirectLibraries<'a>,
     references: &'a References,
@@ -221,8 +228,8 @@ struct LinkWithFixes<'a> {
 }
 
 impl LinkWithFixes<'_> {
-    /// The first reason why one of these fixes fails; `None` if all succeed with every linker.
-    /// `clean` has sorted sets of members that are known to link together.
+    /// Models the link of these fixes with every linker. Returns the first reason why a fix fails;
+    /// `None` if all succeed. `clean` has sorted sets of members that are known to link together.
     fn refusal(
         &self,
         parts: &[&SymbolClosure],
@@ -244,8 +251,9 @@ impl LinkWithFixes<'_> {
         None
     }
 
-    /// The first member for which the archive's index lacks the symbol for which it is taken, in
-    /// words. GNU ld finds members by the index alone, and lld and mold do not read it.
+    /// The first archive whose index lacks a symbol for which the link takes one of its members,
+    /// with the reason in words. GNU ld finds members by the index alone; lld and mold do not read
+    /// the index.
     fn unlisted(&self, coverage: &Coverage) -> Option<(Which, String)> {
         let library = &self.audit.library;
         let mut indexes = self.indexes.borrow_mut();
@@ -256,7 +264,7 @@ impl LinkWithFixes<'_> {
             let index = indexes.entry(archive).or_insert_with(read).as_ref();
             let offset = library.member(needed.member).offset;
             let has = |name: &[u8]| index.is_some_and(|index| index.has(name, offset));
-            // The index has a default version under NAME.
+            // An index lists the default version of a symbol, `NAME@@VERSION`, as `NAME`.
             if has(symbol) || has(without_version(symbol)) {
                 return None;
             }
@@ -266,8 +274,8 @@ impl LinkWithFixes<'_> {
         })
     }
 
-    /// True if the member has a strong reference to `name`. A linker accepts a weak one, even if a
-    /// library has a strong reference to the same name.
+    /// True if the member has a strong reference to `name`. A linker accepts a weak reference, even
+    /// if a library has a strong reference to the same name.
     fn refers_strongly(&self, member: MemberId, name: &[u8]) -> bool {
         let library = &self.audit.library;
         library.find(name).is_some_and(|id| {
@@ -276,9 +284,10 @@ impl LinkWithFixes<'_> {
         })
     }
 
-    /// The first reason why the selection of one linker fails. The function adds the selected
-    /// members to `clean` if they link. A part of a clean set may fail: another member of the set
-    /// may hide a symbol, or have the section that a name needs.
+    /// The first reason why the members that one linker selects do not link; `None` if they link.
+    /// Their set is then added to `clean`. Only an equal set needs no second check. A subset may
+    /// lack a member that hides a symbol, or the member with the section for a name such as
+    /// `__start_foo`.
     fn of_linker(
         &self,
         parts: &[&SymbolClosure],

@@ -1,5 +1,6 @@
-//! The sets of a variable or target that take an archive: those of a branch that fits the archives,
-//! or the one that always applies. `place` calls this module.
+//! Selects the sets of a variable or target that an archive joins. A set has the values of one
+//! command. The archive joins an unconditional set, or the sets of the branch whose archives fit
+//! best. `place` calls this module.
 
 use super::targets::Neighbours;
 use crate::audit::Audit;
@@ -10,7 +11,8 @@ use crate::order;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// True if the set `from` applies wherever the set `to` applies.
+/// True if the values of set `from` apply wherever set `to` applies, and `to` does not replace
+/// them. Both are indices of sets of the list.
 pub(super) fn reaches(list: &DepsList, from: usize, to: usize) -> bool {
     let (Some(first), Some(second)) = (list.sets().get(from), list.sets().get(to)) else {
         return false;
@@ -18,14 +20,14 @@ pub(super) fn reaches(list: &DepsList, from: usize, to: usize) -> bool {
     first.covers(second) && !(from < to && second.replaces(first))
 }
 
-/// The sets of the variable or target `name` that the archive `word` joins:
-/// - the unconditional set with the most candidates, if later sets do not replace its values; a
-///   link finds the archive there. Sets that can write the name are preferred
-/// - else the branch with the largest share of archives whose members the merged archive contains,
-///   and all branches that the archives do not distinguish from it
+/// The indices of the sets of the variable or target `name` that the archive `word` joins:
+/// - the unconditional set with the most candidates, if later sets do not replace its values and a
+///   link finds the archive in this set. Sets that can write the name are preferred
+/// - else the branch with the largest share of archives that are parts of the merged archive, and
+///   all branches that the archives do not distinguish from it
 ///
 /// Without a merged archive, the share of candidates decides. A set from which a later command
-/// removes the archive (`is_kept` is false) counts only if there is no other.
+/// removes the archive (`is_kept` is false) is used only if there is no other.
 pub(super) fn parts_of(
     audit: &Audit,
     list: &DepsList,
@@ -55,7 +57,9 @@ pub(super) fn parts_of(
     let least = with(&neighbours.referrers).into_iter().max().unwrap_or(i64::MIN);
     let most = with(&neighbours.needed).into_iter().min().map_or(i64::MAX, |most| least.max(most));
     let fitting = lasting().filter(|(_, set)| (least..=most).contains(&set.rank));
-    // Names in the values of a loop are mentioned, but a loop may add its values several times.
+    // Sets are compared by the archives among their entries, then by all archives that they name.
+    // The items of a loop are named without being entries, because the loop may add its values
+    // several times.
     let rank = |at: usize, set: &Set| {
         (list.spelled(at, word).is_some(), candidates(set).len(), set.known(), Reverse(at))
     };
@@ -80,7 +84,7 @@ pub(super) fn parts_of(
     let best = branches.iter().max_by(|(at_a, a), (at_b, b)| {
         by_share(a, b).then(share(a).0.cmp(&share(b).0)).then(at_b.cmp(at_a))
     });
-    // A policy may select an empty set.
+    // A policy may name a variable whose sets have no candidate archive.
     let Some((at, best)) = best else {
         // The text of another command may continue the last value of an empty set.
         let is_safe = !own().any(|(_, set)| is_text(set));
@@ -99,8 +103,8 @@ pub(super) fn parts_of(
     out
 }
 
-/// True if all candidate archives of the set are items of a loop around it. A new name joins these
-/// items: the set would add it once for each of them.
+/// True if all candidate archives of the set are items of a loop around it. A new name belongs in
+/// these items. In the set itself, the loop would add the name once for each item.
 pub(super) fn is_loop_body(list: &DepsList, set: &Set) -> bool {
     let is_loop = |other: &Set| other.is_known_loop_of(set);
     let has_candidate = set.entries.iter().any(|entry| entry.is_known);

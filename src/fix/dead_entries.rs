@@ -2,8 +2,8 @@
 //! loaded without them. If a library may appear in the directory later, the fix is only a
 //! suggestion.
 //!
-//! The loader may find libraries in a build directory that the prefix has too. Then the entry is
-//! dropped or replaced so that the loader takes the files of the prefix.
+//! The prefix may have the libraries that the loader finds in a build directory. Then the entry is
+//! dropped or replaced, so that the loader takes the files of the prefix.
 
 use super::patch::{Patch, Step, Verified};
 use super::search_path;
@@ -25,12 +25,13 @@ const UNSAFE: &str = "unsafe-search-entry";
 /// `detail` of the finding about entries that the audit did not check.
 const UNCHECKED: &[u8] = b"more";
 
-/// Reasons why an entry may be needed although the loader finds no library through it now.
+// Reasons why an entry may be needed although the loader finds no library through it now.
 const MAY_OPEN: &str = "a library that is opened with dlopen may lie there";
 const MAY_BRING: &str = "another package may bring the directory";
 const MAY_OPEN_OTHERS: &str = "without it, musl starts to search the other entries";
 
-/// Attaches fixes to findings, and adds the verified changes to `verified`.
+/// Attaches fixes to findings about dead and unsafe entries. Returns `verified` with the verified
+/// changes of these fixes added.
 pub(super) fn attach(work: &mut Work<'_>, findings: &mut Findings, verified: Verified) -> Verified {
     let cures = {
         let indexes = Indexes::new(work.audit);
@@ -96,7 +97,8 @@ impl<'a> Indexes<'a> {
 fn cure(indexes: &Indexes<'_>, tree: &dyn Tree, place: usize, finding: &Finding) -> Option<Cure> {
     let audit = indexes.audit;
     let (file, entry) = entry(audit, finding)?;
-    // `Patch` drops what is between two colons. In musl's list, an entry may end at a line break.
+    // `Patch` drops the text between two colons, but in musl's list an entry may also end at a line
+    // break.
     let mut list = audit.corpus.files[file].object()?.search_path()?.split(|byte| *byte == b':');
     if !list.any(|text| text == entry) {
         return None;
@@ -118,13 +120,15 @@ fn cure(indexes: &Indexes<'_>, tree: &dyn Tree, place: usize, finding: &Finding)
 
 /// The files of the prefix that have the names of the libraries in a build directory.
 struct Installed {
-    /// These files, keyed by those in the build directory.
+    /// The files of the prefix, keyed by the files in the build directory.
     superseded: BTreeMap<FileId, FileId>,
-    /// The entries that find these files.
+    /// The search-path entries through which the loader finds these files, separated by colons.
     entry: Vec<u8>,
 }
 
-/// `None` if the loader finds no library through the entry, or if the prefix lacks one of them.
+/// Finds the files of the prefix that replace the libraries in a build directory. `None` if the
+/// finding is not `unsafe-search-entry`, if the loader finds no library through the entry, or if
+/// the prefix lacks one of these libraries.
 fn installed(
     (indexes, tree): (&Indexes<'_>, &dyn Tree),
     finding: &Finding,
@@ -153,14 +157,15 @@ fn installed(
     (!entries.is_empty()).then(|| Installed { superseded, entry: entries.join(&b':') })
 }
 
-/// The file and the entry of a finding about a dead or unsafe entry.
+/// The file and the entry that a finding about a dead or unsafe entry names. `None` for other
+/// findings.
 fn entry<'f>(audit: &Audit, finding: &'f Finding) -> Option<(FileId, &'f [u8])> {
     let is_about = finding.rule == *DEAD || finding.rule == *UNSAFE;
     let entry = finding.detail.as_deref().filter(|entry| is_about && *entry != UNCHECKED)?;
     Some((audit.corpus.file_at(&finding.full_path())?, entry))
 }
 
-/// The reason why a library may be found through an entry later; `None` if there is no such reason.
+/// The reason why a library may be found through an entry later; `None` if there is no reason.
 fn doubt(audit: &Audit, finding: &Finding, file: FileId, text: &[u8]) -> Option<&'static str> {
     let mut entries = audit.search_entries.get(&file)?.entries.iter();
     let entry = entries.find(|entry| entry.text == text)?;
@@ -169,7 +174,7 @@ fn doubt(audit: &Audit, finding: &Finding, file: FileId, text: &[u8]) -> Option<
         EntryState::Ignored => return Some(MAY_OPEN_OTHERS),
         EntryState::Directory | EntryState::Unknown => return Some(MAY_OPEN),
     }
-    // No other package installs libraries into the prefix itself, or into a build or user directory
+    // Other packages do not install libraries into this prefix, or into a build or user directory
     // (`unsafe-search-entry`).
     let prefix = audit.prefixes.locate(&audit.corpus.files[file].path).prefix;
     let is_own = prefix.is_some_and(|prefix| entry.directory.starts_with(prefix));

@@ -1,7 +1,8 @@
-//! Files that are missing although a text file of a package names them or a policy requires them,
-//! and components that were not built. A file of the same name in a prefix with missing files, or
-//! below `--lib-path`, is suggested as the source. These fixes are never verified, because a file
-//! of that name may be a different one.
+//! Suggests fixes for missing files and components. A missing file, which a text file of a package
+//! names or a policy requires, should be installed. A missing component should be built. The
+//! suggested source is a file of the same name in a prefix with missing files, or below
+//! `--lib-path`. These fixes are never verified, because a file of that name may be a different
+//! one.
 
 use crate::audit::named_below;
 use crate::finding::{Finding, Findings, Fix, FixKind, Proof};
@@ -23,7 +24,8 @@ struct MissingPath {
     files: Vec<PathBuf>,
 }
 
-/// Attaches suggestions to those findings about missing files and components that have no fix.
+/// Attaches suggestions to findings about missing files and components, if the findings have no
+/// fix.
 pub(super) fn attach(plan: &Plan, tree: &dyn Tree, findings: &mut Findings) {
     let mut wanted = Vec::new();
     for (place, finding) in findings.iter_mut().enumerate().filter(|(_, f)| f.fix.is_empty()) {
@@ -64,7 +66,8 @@ fn unknown(why: &str) -> Proof {
     Proof::Unknown(why.into())
 }
 
-/// The component that was not built or that a policy requires, by a finding.
+/// The component that was not built, or that a policy requires, according to the finding. `None`
+/// for findings of other rules.
 fn component(finding: &Finding) -> Option<Vec<u8>> {
     let detail = finding.detail.as_deref()?;
     match finding.rule.as_str() {
@@ -78,7 +81,8 @@ fn component(finding: &Finding) -> Option<Vec<u8>> {
     }
 }
 
-/// The possible paths of the missing file.
+/// The possible paths of the file that a finding misses, relative to the prefix, or absolute if
+/// outside of it. Empty for findings of other rules, for patterns and for directories.
 fn files(tree: &dyn Tree, finding: &Finding) -> Vec<PathBuf> {
     let path = |bytes: &[u8]| PathBuf::from(OsString::from_vec(bytes.to_vec()));
     let Some(detail) = finding.detail.as_deref() else {
@@ -100,7 +104,8 @@ fn files(tree: &dyn Tree, finding: &Finding) -> Vec<PathBuf> {
                         .map(|end| lib.join(path(&[b"lib", name, end].concat())))
                         .into(),
                 },
-                // A missing directory (`-L`, `-I`) gets no fix: it appears together with its files.
+                // A missing directory (`-L`, `-I`) gets no fix, because installing its files
+                // creates it.
                 None if detail.starts_with(b"-") => Vec::new(),
                 None => vec![path(detail)],
             }

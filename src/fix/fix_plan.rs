@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-/// The result of a run of `fix`.
+/// The changes that a run of `fix` proposes, and that emitters write for other tools.
 #[derive(Debug, Default)]
 pub struct FixPlan {
     /// The archive that is merged from others, if there is one.
@@ -73,11 +73,12 @@ pub fn shared_name(file_name: &[u8]) -> Option<&[u8]> {
 pub struct ElfPatch {
     /// The file, with links resolved.
     pub file: PathBuf,
-    /// Its prefix.
+    /// The prefix that contains the file.
     pub prefix: PathBuf,
-    /// True for a file of a staging directory.
+    /// True if the file is in a staging directory.
     pub staged: bool,
-    /// The whole search path after the change.
+    /// The whole search path after the change, with entries separated by colons. Empty if there is
+    /// none.
     pub path: Vec<u8>,
     /// The change of the search path.
     pub change: PathChange,
@@ -85,24 +86,24 @@ pub struct ElfPatch {
     pub keeps_text: bool,
     /// True if the tag changes from DT_RPATH to DT_RUNPATH, or back.
     pub new_tag: bool,
-    /// The names of needed libraries before the change.
+    /// The names of needed libraries before the change, in the order of the file.
     pub needed: Vec<Vec<u8>>,
     /// Names of libraries to add to the needs, in byte order.
     pub new_needs: Vec<Vec<u8>>,
     /// Names of libraries to remove from the needs, in byte order.
     pub dropped_needs: Vec<Vec<u8>>,
-    /// Names of needed libraries with their new names, in byte order.
+    /// Names of needed libraries, each with its new name, in byte order of the old names.
     pub renamed_needs: Vec<(Vec<u8>, Vec<u8>)>,
-    /// True if the file has file capabilities.
+    /// True if the file has capabilities (`security.capability`).
     pub has_capabilities: bool,
     /// SHA-256 of the file, in hexadecimal.
     pub sha256: String,
 }
 
-/// A change of a search path.
+/// The change that patchelf makes to a search path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathChange {
-    /// No change.
+    /// patchelf gets no option for the search path.
     Keep,
     /// The search path is removed.
     Remove,
@@ -138,9 +139,10 @@ impl ElfPatch {
 
     /// The calls of patchelf for the changes, each with its options and their values. The changes
     /// need separate calls: patchelf 0.14 writes a wrong search path if the same call adds a need.
-    /// patchelf puts a new need before the others, so needs are added in reverse order.
-    /// `--set-rpath` overwrites the old text, in patchelf 0.14 even if a symbol's name shares it.
-    /// `--remove-rpath` leaves the text, and then nothing is left to overwrite.
+    /// patchelf puts a new need before all other needs, so needs are added in reverse order.
+    /// `--set-rpath` overwrites the old text. patchelf 0.14 does so even if a symbol's name shares
+    /// the text. `--remove-rpath` keeps the text, and a later `--set-rpath` then has no old text to
+    /// overwrite.
     pub fn calls(&self) -> Vec<(&'static str, Vec<&[u8]>)> {
         let path = Some(self.path.as_slice()).filter(|_| self.change != PathChange::Remove);
         let path = self.change.options().map(|options| (options, path.into_iter().collect()));
@@ -154,14 +156,14 @@ impl ElfPatch {
     }
 }
 
-/// A list and its changes.
+/// A file with a list of archives, and the changes of the list.
 #[derive(Debug)]
 pub struct ListChange {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
     /// The list before the changes.
     pub list: DepsList,
-    /// Changes, each with the index of its set.
+    /// Changes, each with the index of its set in `list`.
     pub changes: Vec<(usize, SetChange)>,
     /// Archives that fit no set, each with the reason as the end of a sentence.
     pub unlisted: Vec<(PathBuf, &'static str)>,

@@ -1,7 +1,8 @@
-//! Definitions that a link may discard: linkers keep one copy of a COMDAT group, and another copy
-//! may lack a name that the link needs. Copies with different names are rare: most groups define
-//! only their signature. Only the other groups are compared. A local symbol exists in its own copy
-//! only: lld and GNU ld reject a reference from outside of a discarded copy.
+//! Finds members that define or use names in copies of COMDAT groups that a link may discard.
+//! Linkers keep one copy of a group, and the kept copy may lack a name that the link needs. Copies
+//! with different names are rare: most groups define only their signature. Only groups that define
+//! other names are compared. A local symbol belongs to one copy. If a linker discards that copy,
+//! lld and GNU ld reject references to the symbol from outside of the group.
 
 use crate::audit::{Audit, link_references};
 use crate::format::archive::{LinkFacts, RelocationFilter, SymbolKind};
@@ -14,7 +15,7 @@ use std::collections::BTreeSet;
 /// A copy of a group: its member, or `None` for the linked object, and the names that it defines.
 type GroupCopy<'f> = (Option<MemberId>, Vec<&'f [u8]>);
 
-/// A definition that another copy of the group lacks.
+/// A definition in a COMDAT group that another copy of the group lacks.
 pub(super) struct Discardable<'f> {
     pub(super) member: MemberId,
     pub(super) name: &'f [u8],
@@ -23,8 +24,8 @@ pub(super) struct Discardable<'f> {
     pub(super) other: Option<MemberId>,
 }
 
-/// The definitions that the link needs and may discard. `is_inside` is true for names that the
-/// object defines.
+/// Needed definitions in copies of COMDAT groups that a linker may discard, because another copy
+/// lacks them. `is_inside` is true for names that the object defines.
 pub(super) fn discardable<'f>(
     (audit, tree): (&Audit, &dyn Tree),
     object: &Object,
@@ -37,7 +38,7 @@ pub(super) fn discardable<'f>(
         let mut own: Vec<&[u8]> = names.chain([signature]).filter(|name| is_inside(name)).collect();
         own.sort_unstable();
         own.dedup();
-        // A linked object does not record its groups.
+        // The symbol table of a linked object does not show which groups the object has.
         if !own.is_empty() {
             copies.push((None, own));
         }
@@ -63,8 +64,8 @@ pub(super) fn discardable<'f>(
     found
 }
 
-/// A reference from outside of a group to a local symbol of the group, of which the link has
-/// another copy.
+/// A reference from outside of a group to a local symbol of the group. The link has another copy of
+/// the group.
 pub(super) struct Entering<'f> {
     pub(super) member: MemberId,
     signature: &'f [u8],
@@ -72,8 +73,9 @@ pub(super) struct Entering<'f> {
     other: Option<MemberId>,
 }
 
-/// The references to local symbols of groups that the link may discard. A section with a group of
-/// its own may be discarded together with that group. `is_inside` is as in [`discardable`].
+/// The references to local symbols of groups that the link may discard. A reference from another
+/// group is left out if every other object with a copy has that group too: a linker then discards
+/// both groups together. `is_inside` is as in [`discardable`].
 pub(super) fn entering<'f>(
     facts: &'f FastMap<MemberId, LinkFacts>,
     is_inside: &dyn Fn(&[u8]) -> bool,
@@ -159,7 +161,8 @@ fn retain_needed(
     });
 }
 
-/// True if a section outside of the group refers to the definition.
+/// True if a loaded section outside of the group, other than an unwind table, refers to the
+/// definition.
 fn refers(facts: &LinkFacts, found: &Discardable<'_>) -> bool {
     facts.relocations.iter().any(|relocation| {
         let global = relocation.global.and_then(|global| facts.globals.get(global));
@@ -172,7 +175,7 @@ fn refers(facts: &LinkFacts, found: &Discardable<'_>) -> bool {
 }
 
 impl Discardable<'_> {
-    /// The reason why the member does not link, in words. `name` makes the name of a member.
+    /// The reason why the member does not link, in words. `name` returns a member's shown name.
     pub(super) fn reason(&self, name: impl Fn(MemberId) -> String) -> String {
         let (member, symbol) = (name(self.member), show(self.name));
         let other = self.other.map_or_else(|| "the file".to_owned(), name);
@@ -185,7 +188,7 @@ impl Discardable<'_> {
 }
 
 impl Entering<'_> {
-    /// The reason why the member does not link, in words. `name` makes the name of a member.
+    /// The reason why the member does not link, in words. `name` returns a member's shown name.
     pub(super) fn reason(&self, name: impl Fn(MemberId) -> String) -> String {
         let (member, group) = (name(self.member), show(self.signature));
         let other = self.other.map_or_else(|| "the file".to_owned(), name);

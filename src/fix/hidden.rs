@@ -1,6 +1,7 @@
-//! Hidden references that no object of the link defines. In a link, the most restricted visibility
-//! of a name counts for all its references. The library's own reference is then hidden too, and no
-//! shared library satisfies it (`resolveUndefined` in lld, `elf_merge_st_other` in GNU ld).
+//! Finds members with hidden references to names that no object of the link defines. In a link, the
+//! most restricted visibility of a name applies to all references to the name. A reference of the
+//! linked library to this name is then hidden too. No shared library satisfies it
+//! (`resolveUndefined` in lld, `elf_merge_st_other` in GNU ld).
 
 use super::imports::is_reference;
 use crate::audit::{Audit, Libraries, link_references};
@@ -12,7 +13,7 @@ use crate::merged::link::output_kind;
 use crate::text::show;
 
 /// The members with a hidden reference that no object of the link can satisfy, each with the
-/// reason: no object defines the name, and another object or a library refers to it too.
+/// reason. No object defines the name, and another object or a library refers to the name too.
 /// `is_defined` is true for names that an object defines.
 pub(super) fn members(
     audit: &Audit,

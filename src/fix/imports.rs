@@ -1,7 +1,7 @@
 //! Relocations that refer to symbols of libraries, or to symbols that only a linker defines, in
-//! ways that linkers reject. A program holds the address of a library's data in a copy relocation,
-//! and the address of a library's function in an entry of its PLT. Both need a symbol whose type
-//! the linker knows, and that other files may replace (`canDefineSymbolInExecutable` and
+//! ways that linkers reject. A program reaches a library's data by an absolute address through a
+//! copy relocation, and a library's function through an entry of its own PLT. Both need a symbol
+//! whose type the linker knows, and that other files may replace (`canDefineSymbolInExecutable` and
 //! `addCopyRelSymbol` in lld).
 
 use crate::cover::{Demand, OutputKind};
@@ -16,16 +16,18 @@ pub(super) fn is_reference(global: &Global) -> bool {
 }
 
 /// True if a relocation with this demand makes the program hold the address of the symbol.
+/// `is_writable` is true if the section of the relocation is writable.
 pub(super) fn holds_address(demand: Demand, is_writable: bool) -> bool {
     match demand {
         Demand::Address | Demand::Distance => true,
-        // The loader writes the address.
+        // The loader writes the address into writable data.
         Demand::Word => !is_writable,
         Demand::Nothing | Demand::ProgramTls => false,
     }
 }
 
 /// The reason why a program of this kind cannot hold the address of a library's symbol, in words.
+/// `None` if it can.
 pub(super) fn refusal(
     symbol: &Symbol<'_>,
     (kind, target): (OutputKind, Target),

@@ -1,6 +1,7 @@
-//! Fixes that link a shared library which defines undefined symbols. A fix is verified by resolving
-//! and binding with the library as an additional need, beside the archives of verified fixes.
-//! `merged::solve` decides which symbols archives define instead.
+//! Fixes that link a shared library which defines undefined symbols. The audit verifies a fix: it
+//! resolves and binds again with the library as an additional need. Names that the archives of
+//! verified fixes define are treated as defined. `merged::solve` finds the archives that define
+//! undefined symbols.
 
 use super::prove::Proofs;
 use crate::audit::{Audit, LoadError, LoadsAfterFix};
@@ -18,9 +19,9 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
-/// Attaches fixes to findings about undefined symbols, and returns the libraries to link. Symbols
-/// for which `solutions` add archives are skipped, unless `proofs` doubts the archives and the
-/// library is verified.
+/// Attaches fixes to findings about undefined symbols, and returns the libraries to link. If
+/// `solutions` has archives for a symbol, a library is chosen only if it is verified and `proofs`
+/// doubts the archives.
 pub(super) fn attach(
     audit: &mut Audit,
     plan: &Plan,
@@ -85,7 +86,8 @@ pub(super) fn attach(
     libraries
 }
 
-/// Selects few libraries that define the symbols that are not solved.
+/// Selects few libraries that define the undefined symbols of `file` for which `is_solved` is
+/// false.
 fn candidates(audit: &Audit, file: FileId, is_solved: &dyn Fn(&[u8]) -> bool) -> Choice {
     let mut definers = Definers::new();
     let of_file = audit.diagnosis.undefined.iter().filter(|undefined| undefined.file == file);
@@ -100,11 +102,11 @@ fn candidates(audit: &Audit, file: FileId, is_solved: &dyn Fn(&[u8]) -> bool) ->
     choose(audit, file, definers)
 }
 
-/// All errors with the libraries as additional needs, and the errors that are new.
+/// All load errors with the libraries as additional needs, and the errors that are new.
 struct Verified {
     after: BTreeSet<LoadError>,
     new: BTreeSet<LoadError>,
-    /// One of the libraries that needs symbols of a host program, if the file does not.
+    /// An added library that needs symbols of a host program, although the file itself needs none.
     plugin: Option<FileId>,
 }
 
@@ -133,9 +135,9 @@ fn verify(
     Some(Verified { after, new, plugin })
 }
 
-/// The names that the file exports once it is linked with the archives of its verified fixes: they
-/// are defined for the added libraries too, because these are loaded with the file. Nothing is known
-/// of a file with a version script, which may hide names.
+/// The names that the file exports once it is linked with the archives of its verified fixes. The
+/// added libraries can use these definitions, because they are loaded with the file. Empty for a
+/// file with a version script, which may hide names.
 fn exports(audit: &Audit, solution: &Solution, proofs: &Proofs) -> FastSet<NameId> {
     let library = &audit.library;
     let object = audit.corpus.files[solution.file].object();

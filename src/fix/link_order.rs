@@ -11,8 +11,8 @@ use crate::order;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The dependencies of each archive: the archives that define names to which it refers, and which
-/// it does not define itself.
+/// The dependencies of each archive: the archives that define names to which it refers and that it
+/// does not define itself.
 pub(super) type References = BTreeMap<ArchiveId, BTreeSet<ArchiveId>>;
 
 /// The references between archives, limited to the members that the solutions take.
@@ -30,8 +30,8 @@ pub(super) fn between(library: &ArchiveSet, archives: &BTreeSet<ArchiveId>) -> R
 
 /// The references between archives, limited to `members`.
 fn references(library: &ArchiveSet, members: &[MemberId]) -> References {
-    // A name counts only if it is certain which archive defines it: there is one archive with a
-    // strong definition, or there is one archive with any definition.
+    // A name is used only if its definer is certain: exactly one archive has a strong definition.
+    // Without strong definitions, exactly one archive must have a weak definition.
     let mut definers: FastMap<NameId, (ArchiveId, bool, bool)> = FastMap::default();
     let mut own: FastSet<(ArchiveId, NameId)> = FastSet::default();
     for member in members {
@@ -61,10 +61,13 @@ fn references(library: &ArchiveSet, members: &[MemberId]) -> References {
 }
 
 /// The link order that a set must keep when the archives in `new`, keyed by name, are added to it.
-/// Empty in two cases:
+/// `is_linked` is true if a linker gets the archives in the order of the set. The result is empty
+/// in two cases:
 /// - an archive comes after one that it needs, and the set is sorted or `is_linked` is false. In an
-///   unsorted set that is linked, an earlier archive needs the same members
-/// - `is_linked` is false, and the set is sorted by name or has no archive that needs another one
+///   unsorted set that is linked, this order is accepted: the link succeeds today, so an earlier
+///   archive needs the same members
+/// - `is_linked` is false, and the set is sorted by name or has no archive that needs another
+///   archive of the set
 pub(super) fn of_set(
     library: &ArchiveSet,
     (list, set): (&DepsList, usize),

@@ -5,8 +5,8 @@
 //! - they define a symbol version that the output lacks
 //! - they mix thread-local and ordinary symbols
 //! - they refer to symbols of libraries as if these were in the output
-//! - another copy of a COMDAT group lacks their definitions, or the local symbols that they need, or
-//!   has their strong definitions weakly
+//! - another copy of a COMDAT group lacks their definitions, or the local symbols that they need,
+//!   or weakly defines a symbol that they define strongly
 //! - they have a hidden reference that no object defines
 //!
 //! `prove` and `as_linked` leave a fix with such a member unverified.
@@ -32,7 +32,8 @@ use std::sync::Arc;
 pub(super) type Refusals = FastMap<(FileId, MemberId), String>;
 
 /// Finds the parts of `solutions` that cannot be linked. Duplicate definitions in members of the
-/// merged archive `fat` are ignored, because these members may already be in the library.
+/// merged archive `fat` are ignored, because these members may already be in the object of the
+/// solution.
 pub(super) fn refusals(
     audit: &Audit,
     tree: &dyn Tree,
@@ -43,7 +44,7 @@ pub(super) fn refusals(
     for solution in solutions {
         let Some(object) = audit.corpus.files[solution.file].object() else { continue };
         let mut members = solution.members();
-        // A member that is already in the library has been linked before.
+        // A member that is already in the object has been linked before.
         let is_of_fat = |member: MemberId| Some(audit.library.archive_of(member)) == fat;
         members.retain(|member| !(is_of_fat(*member) && is_inside(audit, object, *member)));
         let new = members.iter().copied().filter(|member| !is_of_fat(*member)).collect();
@@ -83,11 +84,12 @@ fn is_inside(audit: &Audit, object: &Object, member: MemberId) -> bool {
         .is_some_and(|tables| symbols.any(|(name, _)| tables.exports_strongly(library.text(name))))
 }
 
-/// True if linkers may refuse the relocation in a section with `flags` for this kind of output.
+/// True if linkers may reject a relocation of this target and type, in a section with `flags`, for
+/// this kind of output. `is_global` is true if the relocation refers to a global symbol.
 fn may_refuse(kind: OutputKind, of: (Target, u32), flags: u64, is_global: bool) -> bool {
     match kind {
         OutputKind::Any => return false,
-        // A program at a fixed address knows all local symbols.
+        // A program at a fixed address knows the addresses of all local symbols.
         OutputKind::Executable if !is_global => return false,
         OutputKind::Executable | OutputKind::Pie | OutputKind::Shared => {}
     }
@@ -107,18 +109,18 @@ struct LinkableCheck<'a> {
     kind: OutputKind,
     facts: FastMap<MemberId, LinkFacts>,
     new: Vec<MemberId>,
-    /// The libraries that the object is linked with.
+    /// The libraries in which the link of the object finds definitions.
     libraries: Libraries<'a>,
     /// Names in the symbol table of the object, each with its binding there. Three kinds of names
-    /// are kept: names that new members define strongly or in a COMDAT group with other names;
-    /// names to which they refer weakly or as hidden; and signatures of groups to whose local
-    /// symbols they refer from outside of the group.
+    /// are kept. First, names that new members define strongly or in a COMDAT group with other
+    /// names. Second, names to which new members refer weakly or as hidden. Third, signatures of
+    /// groups to whose local symbols new members refer from outside of the group.
     inside: FastMap<Box<[u8]>, elf::SymbolBind>,
 }
 
 impl<'a> LinkableCheck<'a> {
-    /// Reads the facts of `members`. Those in `new` are not in the library yet, so duplicates of
-    /// their definitions count.
+    /// Reads the facts of `members`. The members in `new` are not in the object yet, so a second
+    /// definition of their symbols is a defect.
     fn new(
         audit: &'a Audit,
         tree: &dyn Tree,
@@ -135,9 +137,9 @@ impl<'a> LinkableCheck<'a> {
         Self { audit, object, kind, facts, new, libraries, inside: FastMap::default() }
     }
 
-    /// Reads the names of `inside`. Weak definitions of the object are skipped. Local symbols are
-    /// read too, because they may have been global before the object was linked. The dynamic symbol
-    /// table does not suffice, because programs export few of their global symbols.
+    /// Reads the names of `inside`. Local symbols are read too, because they may have been global
+    /// before the object was linked. The dynamic symbol table does not suffice, because programs
+    /// export few of their global symbols.
     fn defined_inside(&self, tree: &dyn Tree, file: FileId) -> FastMap<Box<[u8]>, elf::SymbolBind> {
         let facts = self.new.iter().filter_map(|member| self.facts.get(member));
         let is_wanted = |global: &&Global| {
@@ -258,8 +260,8 @@ impl<'a> LinkableCheck<'a> {
         self.is_defined_in_file(name) || sections::define_bound(self.facts.values(), name)
     }
 
-    /// True if the object or a member of the link defines the name. Local symbols of the object do
-    /// not count, because an ordinary local symbol defines nothing for a member.
+    /// True if the object or a member of the link defines the name. Local symbols of the object are
+    /// ignored, because they define nothing for a member.
     fn is_defined_in_file(&self, name: &[u8]) -> bool {
         let library = &self.audit.library;
         let mut found = library.find(name).into_iter().flat_map(|id| library.definitions(id));
@@ -268,8 +270,8 @@ impl<'a> LinkableCheck<'a> {
             || found.any(|found| self.facts.contains_key(&found.member))
     }
 
-    /// True for a weak reference that no definition satisfies and whose value is 0. Linkers cannot
-    /// write the distance to it into code that may move.
+    /// True for a weak reference that no definition satisfies, so that its value is 0. The distance
+    /// to address 0 is unknown in code that may be loaded anywhere.
     fn is_nothing(&self, global: &Global, name: &[u8]) -> bool {
         // No library satisfies a reference with restricted visibility.
         is_weak_reference(global)
@@ -277,7 +279,8 @@ impl<'a> LinkableCheck<'a> {
             && (global.visibility != 0 || !self.libraries.define(name))
     }
 
-    /// True for a reference to a bound of a section of a member that no file defines.
+    /// True for a reference to a section bound (`__start_foo`) that no file defines, if a member
+    /// has the section.
     fn is_bound(&self, global: &Global, name: &[u8]) -> bool {
         global.section == 0
             && sections::define_bound(self.facts.values(), name)
@@ -291,8 +294,9 @@ impl<'a> LinkableCheck<'a> {
         differs.then(|| "is built for another ABI (e_flags)".to_owned())
     }
 
-    /// A version of the member's definitions that the object does not define, in words. Linkers
-    /// reject it in a shared object, because the version script has no such node.
+    /// The first version of the member's definitions that the object does not define, in words.
+    /// `None` if there is none. Linkers reject the version in a shared object, because the version
+    /// script does not have it.
     fn unknown_version(&self, facts: &LinkFacts) -> Option<String> {
         let object = self.object;
         let is_defined = |version: &[u8]| {
@@ -384,7 +388,8 @@ impl<'a> LinkableCheck<'a> {
         None
     }
 
-    /// The reason why a relocation cannot refer to a name that its member does not define, in words.
+    /// The reason why a relocation cannot refer to a name that its member does not define, in
+    /// words. `None` if linkers accept the relocation.
     fn unreachable(
         &self,
         (demand, kind, is_writable): (Demand, u32, bool),
@@ -392,7 +397,7 @@ impl<'a> LinkableCheck<'a> {
     ) -> Option<String> {
         let kind = || relocation_name(self.object.header.target(), kind);
         if name == TLS_MODULE_BASE {
-            // Only thread-local relocations may refer to it.
+            // Only thread-local relocations may refer to this symbol.
             return imports::holds_address(demand, is_writable).then(|| {
                 let (name, kind) = (show(name), kind());
                 format!("needs the address of {name} ({kind}): GNU ld rejects it")
@@ -423,7 +428,7 @@ impl<'a> LinkableCheck<'a> {
         })
     }
 
-    /// New members with a strong definition of a name that another new member or the library also
+    /// New members with a strong definition of a name that another new member or the object also
     /// defines, each with the reason.
     fn twice(&self) -> Vec<(MemberId, String)> {
         let repeated = self.repeated();
@@ -486,8 +491,8 @@ impl<'a> LinkableCheck<'a> {
     }
 }
 
-/// The linkers that reject a relocation, in words. `demand` follows lld. Other linkers leave some
-/// relocations to the loader, even in read-only sections.
+/// The linkers that reject a relocation, in words. Demands are computed by the rules of lld. Other
+/// linkers leave some relocations to the loader, even in read-only sections.
 fn rejecting(target: Target, demand: Demand) -> &'static str {
     match demand {
         Demand::Word => "lld rejects it, GNU ld and mold make text relocations",
@@ -521,7 +526,7 @@ fn is_strong(global: &Global) -> bool {
 /// The bits of e_flags that must be equal in all objects of a link.
 fn abi(target: Target) -> u32 {
     let mask = if target.machine == elf::EM_RISCV.0 {
-        // The floating-point calling convention, and RVE.
+        // The floating-point calling convention (0x6), and RVE, the ABI with 16 registers (0x8).
         0x6 | 0x8
     } else if target.machine == elf::EM_ARM.0 {
         elf::EF_ARM_EABIMASK

@@ -1,6 +1,6 @@
-//! Finds the archives of a list that no object needs. The symbol tables of the libraries tell which
-//! members they took from the merged archive. These members, the members that they refer to, and
-//! the members that a fix adds are needed. A name without a candidate archive stays on the list.
+//! Finds the archives of a list that no object needs. The symbol tables of the libraries show which
+//! members came from the merged archive. These members, the members that they refer to, and the
+//! members that a fix adds are needed. A name without a candidate archive stays on the list.
 
 use crate::audit::Audit;
 use crate::cover::{CoverageQuestion, LinkOutput, cover};

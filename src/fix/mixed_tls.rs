@@ -12,15 +12,15 @@ use crate::id::{FastMap, FastSet, Id as _, MemberId, NameId};
 use crate::text::show;
 use object::elf;
 
-/// The names that linked files use, by their kind.
 #[derive(Default)]
 struct Used {
     thread_local: FastSet<NameId>,
     ordinary: FastSet<NameId>,
 }
 
-/// The members that mix the kinds of a name with another object or with one of the libraries, each
-/// with the reason. `facts` must have the names of all thread-local symbols of the members.
+/// The members that use a name as a thread-local variable if another object or library uses it as
+/// an ordinary symbol, or the reverse. Also the members that use a name as both. Each has its
+/// reason. `facts` must have the names of all thread-local symbols of the members.
 pub(super) fn members(
     audit: &Audit,
     linked: (&Object, &Libraries<'_>),
@@ -34,7 +34,8 @@ pub(super) fn members(
         .collect();
     let of_linked = of_linked(audit, linked, &thread_local);
     let all = of_linked.thread_local.iter().chain(thread_local.values().flatten());
-    // By the index of a name: true for a thread-local one. Members use hundreds of thousands.
+    // By the index of a name: true for a thread-local name. This is a vector, because members use
+    // hundreds of thousands of names.
     let mut is_thread_local = Vec::new();
     for name in all {
         is_thread_local.resize(library.names(), false);
@@ -93,7 +94,7 @@ fn is_thread_local(kind: u8) -> bool {
     elf::SymbolType(kind) == elf::STT_TLS
 }
 
-/// The thread-local names of the object and the libraries, and those names of `members` that these
+/// The thread-local names of the object and the libraries, and the names of `members` that these
 /// files use as ordinary symbols. `members` has the thread-local names of each member.
 fn of_linked(
     audit: &Audit,
@@ -129,10 +130,11 @@ fn symbols<'o>(object: &'o Object, names: &[&[u8]]) -> Vec<Symbol<'o>> {
     thread_local.chain(named).filter_map(|index| tables.symbol(index)).collect()
 }
 
-/// True if GNU ld gives the symbol of a shared library its name without a version.
+/// True if GNU ld enters a symbol of a shared library under its name without a version, the name by
+/// which members refer to it.
 fn is_plain(symbol: &Symbol<'_>) -> bool {
     if symbol.section == elf::SHN_UNDEF.0 {
-        // A larger index means that the reference has a version.
+        // A version index above 1 means that the reference has a version.
         return symbol.versym <= 1;
     }
     symbol.is_link_definition() && symbol.is_default_version()

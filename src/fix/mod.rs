@@ -6,7 +6,7 @@
 //! binds again with the fix applied. `search_path`, `search_policy`, `dead_entries`, `needs`,
 //! `unused_needs` and `renamed_needs` propose changes of dynamic sections; `patch` verifies them,
 //! `obstacles` finds files that patchelf would damage, and `steps` attaches the results. `branches`
-//! finds the sets of a variable that fit. `owners` names the packages of archives.
+//! selects the sets of a variable that an archive joins. `owners` names the packages of archives.
 //!
 //! `propose` runs all of these except `owners`. Audited files do not change: `emit` writes the fix
 //! plan for other tools.

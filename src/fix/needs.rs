@@ -1,6 +1,7 @@
-//! Adds needs (DT_NEEDED) for shared libraries that objects use without needing them, as patchelf
-//! does. `libraries` finds the libraries that define undefined symbols, and findings of
-//! `indirect-library` name the others. A need is verified without linking the file again.
+//! Adds missing needs (DT_NEEDED) for shared libraries that objects use, as patchelf does.
+//! `libraries` finds the libraries that define undefined symbols. Findings of `indirect-library`
+//! name those that a file uses without needing them. A need is verified without linking the file
+//! again.
 
 use super::patch::{Patch, Patcher, Step, Verified};
 use super::search_path::entry;
@@ -26,7 +27,7 @@ pub(super) fn attach(
 ) -> Verified {
     let mut wanted: BTreeMap<(FileId, FileId), Vec<LoadError>> = BTreeMap::new();
     for finding in findings.iter().filter(|finding| finding.rule == *"undefined-symbol") {
-        // With an archive, the file must be linked again.
+        // A fix that also adds an archive requires a new link of the file.
         let [fix] = finding.fix.as_slice() else { continue };
         let is_library = fix.intent == FixKind::LinkLibrary && fix.is_proven();
         let library = fix.entry.as_deref().filter(|_| is_library);

@@ -1,5 +1,5 @@
-//! Files that patchelf cannot change, and changes with which it would damage the file. Such a
-//! change is not verified, even if the loader would accept its result.
+//! Files that patchelf cannot change, and changes by which patchelf would damage a file. A change
+//! with an obstacle is not verified, even if the loader would accept the result.
 
 use crate::audit::Audit;
 use crate::format::elf::patchable::{Patchable, patchable};
@@ -12,15 +12,16 @@ const NO_SECTIONS: &str =
 const PAYLOAD: &str = "patchelf would append tables behind the data at the end of the file, and the program \
                        may look for this data there";
 
-/// The files that one `Patcher` looked at.
+/// The facts of the files that one `Patcher` looked at; `None` for a file that patchelf cannot
+/// change.
 #[derive(Default)]
 pub(super) struct Obstacles {
     files: FastMap<FileId, Option<Patchable>>,
 }
 
 impl Obstacles {
-    /// The reason why patchelf cannot make a change of `file`; `None` if it can. `grows` tells if the
-    /// change needs more room than the file has.
+    /// The reason why patchelf cannot make a change of `file`; `None` if it can. `grows` is true if
+    /// the change needs more room than the file has.
     pub(super) fn of(
         &mut self,
         (audit, tree): (&Audit, &dyn Tree),

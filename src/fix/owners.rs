@@ -18,8 +18,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Attaches the packages of candidate archives to the evidence about them. If a finding lacks an
-/// archive and no archive that was read has its name, installed archives of that name are attached.
+/// Attaches the packages of candidate archives to the evidence about them. If a finding names an
+/// archive that was not read, installed archives of that name are attached too.
 pub fn attach(
     (audit, plan, tree): (&Audit, &Plan, &dyn Tree),
     findings: &mut Findings,
@@ -81,7 +81,8 @@ fn candidate(evidence: &Evidence) -> Option<&Path> {
 }
 
 /// Names of archives that an unverified fix of the finding suggests, or that `deps-list-drift`
-/// expects on a list, without `read`: the file names and bare names of archives that were read.
+/// expects on a list. Names in `read` are left out: the file names and bare names of archives that
+/// were read.
 fn missing(finding: &Finding, read: &FastSet<&[u8]>) -> BTreeSet<Vec<u8>> {
     let is_suggestion =
         |intent: FixKind| matches!(intent, FixKind::AddToList | FixKind::LinkArchive);
@@ -100,7 +101,7 @@ fn name(evidence: &mut Evidence, owner: &ArchiveOwner) {
     evidence.cmake = owner.cmake.clone().map(Box::new);
 }
 
-/// An archive that a package installs, as a candidate that was not read.
+/// The evidence for an installed archive: a candidate that was not read.
 fn installed(owner: &ArchiveOwner) -> Evidence {
     let how = if owner.exists { INSTALLED } else { REMOVED };
     let path = Arc::clone(&owner.path);

@@ -32,17 +32,17 @@ use std::path::PathBuf;
 /// entry points that load a changed file.
 const MOST_LOOKS: usize = 500;
 
-/// Changes of one file.
+/// Changes of the dynamic section of one file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Patch {
-    /// New entries at the end of its search path, keyed by the name of the library that the entry
-    /// finds.
+    /// New entries at the end of the search path, keyed by the name of the library that the loader
+    /// finds through the entry.
     pub(super) entries: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// Entries that are dropped from its search path.
+    /// Entries that are dropped from the search path.
     pub(super) dropped: BTreeSet<Vec<u8>>,
-    /// New entries at the places of old ones, keyed by the old ones.
+    /// New entries that replace old entries, keyed by the old entries.
     pub(super) replaced: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// Files that other files replace, keyed by the replaced ones.
+    /// Files of the prefix that are loaded after the change, keyed by the files that they replace.
     pub(super) superseded: BTreeMap<FileId, FileId>,
     /// Names of needs that are added.
     pub(super) needs: BTreeSet<Vec<u8>>,
@@ -50,20 +50,20 @@ pub(super) struct Patch {
     pub(super) dropped_needs: BTreeSet<Vec<u8>>,
     /// New names of needs, keyed by their old names.
     pub(super) renamed_needs: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// The new tag of the search path, if it changes.
+    /// The new tag of the search path; `None` if the tag stays.
     pub(super) tag: Option<PathTag>,
     /// True if the whole search path is removed.
     pub(super) no_path: bool,
 }
 
-/// The tag of a search path.
+/// The dynamic tag of a search path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PathTag {
     Rpath,
     Runpath,
 }
 
-/// One change of one file.
+/// A change of one file, with its alternatives.
 pub(super) struct Step {
     pub(super) file: FileId,
     /// Alternative changes with the same effect, the best first.
@@ -75,7 +75,7 @@ pub(super) struct Step {
 /// The verified changes, keyed by file.
 pub(super) type Verified = BTreeMap<FileId, Patch>;
 
-/// Verifies steps, each in addition to those verified before.
+/// Verifies steps, each in addition to the steps that were verified before.
 pub(super) struct Patcher<'a> {
     pub(super) audit: &'a mut Audit,
     plan: &'a Plan,
@@ -136,8 +136,8 @@ impl Patch {
         !new.is_empty() && old_path(audit, file).is_some_and(|old| old != new)
     }
 
-    /// True if patchelf appends tables to the file. It writes a search path that is not longer in
-    /// the place of the old one, and removes entries in their place.
+    /// True if patchelf appends tables to the file. patchelf overwrites the old search path if the
+    /// new one is not longer, and removes tags in place.
     pub(super) fn grows(&self, audit: &Audit, file: FileId, facts: Patchable) -> bool {
         let fits = || {
             let old = old_path(audit, file).unwrap_or_default();
@@ -173,7 +173,7 @@ fn old_path(audit: &Audit, file: FileId) -> Option<&[u8]> {
 }
 
 impl<'a> Patcher<'a> {
-    /// A patcher that adds to `verified`.
+    /// A patcher whose changes are made in addition to `verified`.
     pub(super) fn new(
         audit: &'a mut Audit,
         plan: &'a Plan,
@@ -315,15 +315,16 @@ fn opener(audit: &Audit, files: &Verified) -> Option<FileId> {
     out
 }
 
-/// Files of which it is known whether they run functions when they are loaded or unloaded.
+/// For each checked file, true if it has constructors or destructors besides those of the start
+/// files, or if it cannot be read.
 #[derive(Default)]
 struct Constructors {
     files: FastMap<FileId, bool>,
 }
 
 impl Constructors {
-    /// A file whose constructors ran before those of a file with dropped needs, and would not do so
-    /// after the changes.
+    /// A file whose constructors now run before those of a file with dropped needs, but may run
+    /// later after the changes. `None` if there is no such file.
     fn late(&mut self, audit: &Audit, tree: &dyn Tree, files: &Verified) -> Option<FileId> {
         let mut out = None;
         for_each_drop(audit, files, |closure, module, dropped| {
@@ -363,7 +364,7 @@ fn for_each_drop(
     }
 }
 
-/// The modules in `next`, and all that they need after the changes.
+/// The modules in `next`, and all that they need after the changes, directly or not.
 pub(super) fn below(
     audit: &Audit,
     closure: &Closure,

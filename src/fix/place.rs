@@ -1,5 +1,5 @@
-//! Finds the merged archive that a run repairs, and the position at which an archive is added to
-//! the list that the merged archive is made from. `propose` calls this module.
+//! Finds the merged archive that a run repairs. Also finds the position at which an archive is
+//! added to the list of the merged archive. `propose` calls this module.
 
 use super::branches::{is_loop_body, parts_of, reaches};
 use super::targets::{LinkNeeds, Neighbours, in_link_order, is_named_like, of_file};
@@ -22,31 +22,32 @@ use std::path::Path;
 
 /// The position of an archive on a list.
 pub(super) struct ListPosition {
-    /// The indices of the sets that take the name; empty if no set fits. There are several if the
-    /// archives do not decide which branch of a condition applies.
+    /// The indices of the sets that the archive joins; empty if no set fits. There are several if
+    /// several files need the archive, or if the archives do not decide which branch of a condition
+    /// applies.
     pub(super) sets: Vec<usize>,
-    /// The bare name, if it can be written in a list.
+    /// The name by which lists refer to the archive; `None` if it cannot be written in a list.
     pub(super) name: Option<Vec<u8>>,
-    /// The reason why the position is uncertain.
+    /// The reason why the position is uncertain; `None` if it is certain.
     pub(super) doubt: Option<String>,
-    /// Those of `sets` that get the name: their links do not list it yet.
+    /// The indices in `sets` to which the name is added, because their links do not list it yet.
     pub(super) open: Vec<usize>,
     /// The message for a fix that adds nothing, because the links of all `sets` list the name
-    /// already.
+    /// already. `None` for any other fix.
     pub(super) listed: Option<String>,
-    /// The reason why no set fits, if `sets` is empty.
+    /// The reason why no set fits, as the end of a sentence. It is used only if `sets` is empty.
     pub(super) refusal: &'static str,
 }
 
-/// A list in use: the entry of the plan that names it, and its content.
+/// A list that the run uses: the entry of the plan that names it, and its content.
 pub(super) struct Listed<'a> {
     pub(super) entry: &'a MergedFrom,
     pub(super) list: DepsList,
 }
 
-/// The merged archive and its list: those that options name, or the only ones that fit. A list that
-/// an option names may be for a link without a merged archive. An error if the request requires
-/// them, and none or several fit.
+/// The merged archive and its list, as named by options, or the only archive and list that fit. A
+/// list named by an option may be for a link without a merged archive. An error if the request
+/// requires an archive or a list, and none or several fit.
 pub(super) fn find_merged<'a>(
     audit: &Audit,
     plan: &'a Plan,
@@ -112,7 +113,7 @@ fn list_without_archive<'a>(audit: &Audit, plan: &'a Plan) -> Result<Listed<'a>,
     ))
 }
 
-/// The commands whose names are read, as help.
+/// Help text: the commands from which archive names are read.
 const READ: &str = "help: set(), list(APPEND), target_link_libraries() and LINK_LIBS are read";
 
 pub(super) fn no_candidate(plan: &Plan) -> String {
@@ -129,9 +130,9 @@ pub(super) fn no_candidate(plan: &Plan) -> String {
     format!("no candidate archive {what}\nhelp: name it with --archive FILE")
 }
 
-/// The name cannot be written in any list.
+/// Refusal of a name that cannot be written in any list.
 const UNNAMED: &str = "cannot be written as a name in CMake";
-/// Reasons why no set fits.
+// Reasons why no set fits, as the end of a sentence about the archive.
 const NO_SET: &str =
     "cannot be placed: no variable or target of the list names a candidate archive";
 const UNSPELLED: &str = "cannot be written like the other names of its variable or target";
@@ -141,7 +142,7 @@ const REMOVED: &str = "cannot be placed: a later command of the list removes it"
 /// The reason for a doubt: the link may get the names of a set in another order.
 const REORDERED: &str = "a command may change the order of the names";
 
-/// The sets that an archive joins, and the archive's name in them.
+/// Finds the sets that an archive joins, and the archive's name in them.
 pub(super) fn place(
     audit: &Audit,
     (listed, fat): (Option<&Listed<'_>>, Option<ArchiveId>),
@@ -213,7 +214,7 @@ pub(super) fn place(
         let is_text = |set: &Set| set.origin == SetCommand::Text && set.known() > 0;
         out.refusal = if list.sets().iter().any(is_text) { CONTINUED } else { NO_SET };
     } else if name.starts_with(b"-") && out.sets.iter().any(is_link) {
-        // A linker would read the name as an option.
+        // A linker would read a name such as `-lfoo` as an option.
         out.sets.clear();
     } else if out.sets.iter().any(|set| list.spelled(*set, name).is_none()) {
         out.sets.clear();
@@ -247,14 +248,15 @@ const EVERYWHERE: [&[u8]; 2] = [b"link_libraries", b"LLVM_LINK_COMPONENTS"];
 struct Output<'a> {
     path: &'a Path,
     soname: Option<&'a [u8]>,
-    /// The variables and targets that make it; empty if the list does not tell.
+    /// The variables and targets that make the file: those named after it or its soname, and the
+    /// variables they refer to. Empty if none is named after it.
     own: BTreeSet<&'a [u8]>,
 }
 
-/// The way of a new name to the links of files.
+/// The result of following a new name to the links of files.
 struct Traced<'a> {
     trace: Trace<'a>,
-    /// For each file, the links of the targets with its name. `None` if there are none.
+    /// For each file, the links of the targets with its name. `None` if no target has its name.
     links: Vec<Option<Links>>,
 }
 
@@ -268,8 +270,8 @@ struct Choice<'a> {
 }
 
 impl<'a> Choice<'a> {
-    /// The variables or targets that an archive of `dir` with this name joins, one for each file that
-    /// needs it, and the reason why they are uncertain.
+    /// The variables or targets that an archive of `dir` with this name joins, one for each file
+    /// that needs the archive. Also the reason why the choice is uncertain, if it is.
     fn groups(
         &self,
         outputs: &[Output<'a>],
@@ -317,7 +319,7 @@ impl<'a> Choice<'a> {
         files.collect()
     }
 
-    /// The parts of each link that gets the archives of `group`. Empty if the list does not tell.
+    /// The parts of each link that gets the archives of `group`. Empty if no such link is known.
     fn links(&self, outputs: &[Output<'a>], group: &[u8]) -> Vec<LinkParts<'a>> {
         let own = outputs.iter().map(|output| &output.own).filter(|own| own.contains(group));
         let mut links: Vec<BTreeSet<&[u8]>> = own.cloned().collect();
@@ -330,8 +332,9 @@ impl<'a> Choice<'a> {
         links.into_iter().map(parts).collect()
     }
 
-    /// The line on which the links of the set already have the name: each of `links` lists it in a
-    /// set that applies wherever `set` applies. Without `links`, every variable counts.
+    /// The line that already lists the name for the links of the set. Each of `links` must have the
+    /// name in a set that applies wherever `set` applies. If `links` is empty, all variables are
+    /// searched. `None` if a link lacks the name.
     fn listed_on(
         &self,
         links: &[LinkParts<'_>],
@@ -353,8 +356,8 @@ impl<'a> Choice<'a> {
         line(Some(first)).filter(|_| rest.iter().all(|link| line(Some(link)).is_some()))
     }
 
-    /// True if a command may change the order of values of a link, and these have the set or names
-    /// whose order matters for a new name. Without `links`, every variable counts.
+    /// True if a command may reorder values of a link, and the values include the set, or names
+    /// whose order matters for the new name. If `links` is empty, all variables are checked.
     fn may_reorder(
         &self,
         links: &[LinkParts<'_>],
@@ -382,8 +385,9 @@ impl<'a> Choice<'a> {
             || self.whole().deduplicated().any(|name| is_linked(name) && has_twice(name))
     }
 
-    /// Tells if the links of the set get the new name: those of the files that the set makes, or else
-    /// all links.
+    /// Decides if links get a new name of the set. These are the links of the files that the
+    /// variable or target of the set makes. If it makes none, they are the links of the files whose
+    /// variables and targets are unknown.
     fn fate(&self, traced: &Traced<'_>, outputs: &[Output<'_>], set: usize) -> Fate {
         let Some(set) = self.list.sets().get(set) else { return Fate::Unknown };
         let all = || outputs.iter().zip(&traced.links);
@@ -394,7 +398,7 @@ impl<'a> Choice<'a> {
         let own = all().filter(|(output, _)| is_own(output));
         let mut fates = own.map(|(_, links)| traced.trace.fate(set, links.as_ref()));
         let first = fates.next().unwrap_or_else(|| traced.trace.fate(set, None));
-        // The doubt about one of several files is one about all.
+        // A doubt about one file makes the result for all files doubtful.
         fates.fold(first, |all, fate| match (all, fate) {
             (Fate::Kept, Fate::Removed(line)) | (Fate::Removed(line), Fate::Kept) => {
                 Fate::MayBeRemoved(line)
@@ -416,15 +420,16 @@ impl<'a> Choice<'a> {
         Traced { trace, links }
     }
 
-    /// The doubt about a name if the file writes different text before the names of one of `sets`.
+    /// The doubt about a name, if the list puts different prefixes before the names of one of
+    /// `sets`.
     fn prefix_doubt(&self, sets: &[usize]) -> Option<String> {
         let mut sets = sets.iter().filter_map(|set| self.list.sets().get(*set));
         let set = sets.find(|set| set.is_ambiguous)?;
         Some(format!("the list uses the names of {} with different prefixes", show(&set.name)))
     }
 
-    /// True if the links of `outputs` get the name already: a variable or target of theirs lists it
-    /// without a condition, or in all of several branches.
+    /// True if the links of `outputs` get the name already: one of their variables or targets lists
+    /// it without a condition or in all branches.
     fn is_placed(&self, outputs: &[Output<'a>], name: &[u8]) -> bool {
         let is_linked = |group: &[u8]| {
             let is = |output: &Output<'_>| output.own.is_empty() || output.own.contains(group);
@@ -442,7 +447,7 @@ impl<'a> Choice<'a> {
         holding.into_iter().any(|(group, holding)| holding > 1 && is_whole(group, holding))
     }
 
-    /// True if `group` is one of several targets with candidates.
+    /// True if `group` is one of several targets with candidates, so that its choice is a guess.
     fn is_guess(&self, group: &[u8]) -> bool {
         let sets = self.list.sets().iter();
         let targets = sets.filter(|set| set.origin == SetCommand::Link && set.known() > 0);
@@ -450,7 +455,7 @@ impl<'a> Choice<'a> {
         targets.len() > 1 && targets.contains(group)
     }
 
-    /// The list with all sets.
+    /// The list with all sets. `self.list` has only the relevant and readable ones.
     fn whole(&self) -> &'a DepsList {
         self.entry.list.as_ref().unwrap_or(self.list)
     }
@@ -463,8 +468,8 @@ impl<'a> Choice<'a> {
         order::set(sets.map(|(_, set)| &*set.name))
     }
 
-    /// The variable or target of `among` that an archive of `dir` joins, and the reason why it is
-    /// uncertain. Those that can write its name are preferred.
+    /// The variable or target of `among` that an archive of `dir` joins, and the reason why the
+    /// choice is uncertain. Variables and targets that can write the archive's name are preferred.
     fn group(
         &self,
         (dir, name): (&Path, &[u8]),
@@ -502,8 +507,8 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// The variable or target of `among` that names the most candidate archives; the first of several
-/// such.
+/// The variable or target of `among` that names the most candidate archives. If several name
+/// equally many, the first.
 fn largest<'l>(list: &'l DepsList, among: &BTreeSet<&[u8]>) -> Option<&'l [u8]> {
     let mut counts: BTreeMap<&[u8], (usize, Reverse<usize>)> = BTreeMap::new();
     let sets = list.sets().iter().enumerate();
@@ -513,8 +518,9 @@ fn largest<'l>(list: &'l DepsList, among: &BTreeSet<&[u8]>) -> Option<&'l [u8]> 
     counts.into_iter().max_by_key(|(_, rank)| *rank).map(|(name, _)| name)
 }
 
-/// The variable or target of `among` with more than half of its candidate archives in `dir`. Of
-/// several, the one with the most archives in `dir` wins, then the one with the largest share.
+/// The variable or target of `among` with more than half of its candidate archives in `dir`. If
+/// there are several, the one with the most archives in `dir` wins, then the one with the largest
+/// share.
 fn fullest<'l>(
     (audit, needs): (&Audit, &LinkNeeds),
     list: &'l DepsList,

@@ -1,6 +1,6 @@
-//! Fixes for the findings of a run: undefined symbols of libraries are looked up in the candidate
-//! archives, and fixes are verified and attached to the findings. `cli::run` calls this module
-//! between rules and triage.
+//! Fixes for the findings of a run. This module looks up undefined symbols of libraries in the
+//! candidate archives, verifies fixes and attaches them to the findings. `cli::run` calls this
+//! module between rules and triage.
 
 use super::dead_entries;
 use super::files;
@@ -44,7 +44,7 @@ use std::sync::Arc;
 /// The fix plan, and facts about it that the findings do not have.
 #[derive(Debug, Default)]
 pub struct Proposal {
-    /// The fix plan for emitters.
+    /// The fix plan, which emitters write.
     pub remedy: FixPlan,
     /// Number of needed members in the archives that are added.
     pub members: usize,
@@ -57,13 +57,14 @@ pub struct Proposal {
 /// An undefined symbol that was looked up in archives.
 #[derive(Debug)]
 pub struct MissingSymbol {
-    /// The library.
+    /// The path of the library in which the symbol is undefined.
     pub library: Arc<Path>,
-    /// The symbol.
+    /// The name of the undefined symbol.
     pub symbol: Vec<u8>,
-    /// The archive that defines it; `None` if no candidate does.
+    /// The archive that defines the symbol; `None` if no candidate does.
     pub provider: Option<Arc<Path>>,
-    /// Members of the merged archive that refer to it, with their origin, in words.
+    /// Members of the merged archive that refer to the symbol, with their origin, in words. At most
+    /// three are listed, then the number of others.
     pub by: Vec<String>,
 }
 
@@ -123,7 +124,7 @@ fn of_symbols(
     let (solutions, mut all): (Vec<Arc<Solution>>, Vec<Arc<Solution>>) =
         solutions.partition(|solution| !solution.by_symbol.is_empty());
     let proofs = prove(audit, plan, tree, (&solutions, fat));
-    // The parts of a merged archive have no rivals.
+    // With a merged archive, its missing parts are added, and rivals are not tried.
     let (solutions, proofs) = match fat {
         None => rivals::choose(audit, plan, tree, (solutions, proofs)),
         Some(_) => (solutions, proofs),
@@ -226,16 +227,15 @@ fn added_members(audit: &Audit, solution: &Solution, linked: &[ArchiveId]) -> us
     solution.coverage.needed.iter().filter(|needed| !linked.contains(&owner(needed))).count()
 }
 
-/// The data from which fixes are made.
+/// The facts of a run from which the fixes of a finding are made.
 struct Context<'a> {
     audit: &'a Audit,
     fat: Option<ArchiveId>,
     listed: Option<&'a Listed<'a>>,
-    /// The path of the list.
     list_path: Option<Arc<Path>>,
     places: &'a BTreeMap<ArchiveId, ListPosition>,
     proofs: &'a Proofs,
-    /// The results of [`Self::verified`].
+    /// Cached results of [`Self::verified`].
     verified: RefCell<FastMap<(FileId, MemberId), Arc<str>>>,
 }
 
@@ -301,8 +301,8 @@ impl Context<'_> {
         Fix::new(FixKind::LinkArchive, Some(path), proof.clone())
     }
 
-    /// The name of a known C library that defines all names that `part` leaves undefined. Compilers
-    /// link it, unless `-nostdlib` is given.
+    /// The soname of a C library of the corpus that defines all names that `part` leaves undefined.
+    /// `None` if no C library does. Compilers link it, unless `-nostdlib` is given.
     fn libc(&self, file: FileId, part: &SymbolClosure) -> Option<String> {
         let files = &self.audit.corpus.files;
         let target = files[file].object()?.header.target();
@@ -344,7 +344,7 @@ impl Context<'_> {
         Proof::Proven(self.verified(file, part))
     }
 
-    /// The words for a verified fix. Symbols with the same first member share them.
+    /// The message for a verified fix, which is cached for all symbols with the same first member.
     fn verified(&self, file: FileId, part: &SymbolClosure) -> Arc<str> {
         let count =
             |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
@@ -406,7 +406,7 @@ fn in_link_order(
 ) -> Vec<Vec<PathBuf>> {
     let library = &audit.library;
     let mut references = link_order::of_solutions(library, solutions);
-    // Members of the merged archive that are already in the library refer to the added archives.
+    // Members of the merged archive that the library already contains refer to the added archives.
     if let Some(fat) = fat {
         references.entry(fat).or_default().extend(add);
     }

@@ -30,8 +30,8 @@ const MOST_LOOKS: usize = 100;
 pub struct Proofs {
     shown: FastMap<(FileId, MemberId), Arc<ProofResult>>,
     refusals: Refusals,
-    /// Parts whose undefined names linkers define because of sections of the members
-    /// (`__start_foo`).
+    /// Parts whose remaining undefined names are defined by linkers, because the members have the
+    /// sections for these names (`foo` for `__start_foo`).
     with_sections: FastSet<(FileId, MemberId)>,
 }
 
@@ -40,9 +40,9 @@ pub struct Proofs {
 struct ProofResult {
     /// Libraries that could be linked again in the model.
     edited: FastSet<FileId>,
-    /// The errors after that link.
+    /// All load errors after the libraries in `edited` are linked again.
     after: BTreeSet<LoadError>,
-    /// The errors that occur only with the fix.
+    /// The errors that occur only after the fixes.
     new: BTreeSet<LoadError>,
     /// Number of other fixes in the group.
     others: usize,
@@ -54,7 +54,8 @@ impl Proofs {
         part.is_closed() || self.with_sections.contains(&(file, part.first))
     }
 
-    /// The reason why the fix `part` for `symbol` of `file` is not verified; `None` if it is.
+    /// The reason why the fix `part` for `symbol` of `file` is not verified; `None` if the fix is
+    /// verified.
     pub fn doubt(&self, file: FileId, symbol: &[u8], part: &SymbolClosure) -> Option<String> {
         if let Some(refusal) = self.refusals.get(&(file, part.first)) {
             return Some(refusal.clone());
@@ -128,8 +129,7 @@ pub fn prove(
     prover.proofs
 }
 
-/// The parts of `solutions` whose remaining undefined names, such as `__start_foo`, are defined by
-/// linkers because a member has a section `foo`. A part is identified by the file and by its first
+/// Finds the parts for [`Proofs::with_sections`]. A part is identified by the file and by its first
 /// member.
 fn with_sections(
     audit: &Audit,
@@ -170,7 +170,8 @@ impl Prover<'_> {
         self.proofs.shown.extend(keys.map(|key| (key, Arc::clone(&shown))));
     }
 
-    /// Applies all steps at once. They must be sorted by library.
+    /// Resolves and binds again with all steps applied at once. The steps must be sorted by
+    /// library.
     fn show(&mut self, steps: &[Step<'_>]) -> ProofResult {
         let mut edits = Edits::default();
         for steps in steps.chunk_by(|(a, _), (b, _)| a.file == b.file) {

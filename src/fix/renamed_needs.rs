@@ -1,6 +1,6 @@
-//! Missing libraries that the prefix has under another name: a need that is a path into a build
-//! directory, or a library without the link for its soname. `patch` verifies that the new name is
-//! found.
+//! Renames needs for missing libraries that the prefix has under another name. The need is a path
+//! into a build directory, or the library lacks the link for its soname. `patch` verifies that the
+//! new name is found.
 
 use super::patch::{Patch, Step, Verified};
 use super::search_path::entry;
@@ -12,7 +12,8 @@ use crate::text::last_part;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Attaches fixes to findings that have none, and adds the verified changes to `verified`.
+/// Attaches fixes to findings about missing libraries. Findings that have a fix keep it. Returns
+/// `verified` with the verified changes of these fixes added.
 pub(super) fn attach(work: &mut Work<'_>, findings: &mut Findings, verified: Verified) -> Verified {
     let found = findings.iter().enumerate();
     let cures = found.filter_map(|(place, finding)| cure(work, place, finding)).collect();
@@ -46,7 +47,7 @@ fn cure(work: &Work<'_>, place: usize, finding: &Finding) -> Option<Cure> {
     Some(Cure { place, intent: FixKind::RenameNeed, entry: Some(new.to_vec()), step, doubt: None })
 }
 
-/// True if a candidate is the needed library: its file name is the last part of a needed path, or
+/// True if a candidate is the needed library. Its file name is the last part of a needed path, or
 /// its soname is the needed name.
 fn is_it(audit: &Audit, candidate: &Path, library: &[u8]) -> bool {
     let has_name = last_part(candidate.as_os_str().as_bytes()) == last_part(library);

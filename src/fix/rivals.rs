@@ -1,5 +1,6 @@
-//! Chooses between archives that define the same symbols: `merged::solve` takes the smallest one. If
-//! its fix is not verified, the others are tried in turn. `propose` calls this module.
+//! Chooses between archives that define the same symbols: `merged::solve` takes the smallest one.
+//! If the fix with that archive is not verified, the other archives are tried in turn. `propose`
+//! calls this module.
 
 use super::prove::{Proofs, prove};
 use crate::audit::Audit;
@@ -13,8 +14,8 @@ use std::sync::Arc;
 /// the search for the first solutions.
 const MOST_TRIES: usize = 4;
 
-/// The solutions with their results. For each library, it is the solution with the most verified
-/// symbols, and the first among equals.
+/// Selects for each library the solution with the most verified symbols, or the first of equally
+/// good ones. Returns the solutions with the results of their verification.
 pub(super) fn choose(
     audit: &mut Audit,
     plan: &Plan,
@@ -54,7 +55,7 @@ pub(super) fn choose(
     };
     let mixed: Vec<Arc<Solution>> = first.iter().map(best).collect();
     let mixed_proofs = prove(audit, plan, tree, (&mixed, None));
-    // A fix that was verified alone may fail together with those of other libraries.
+    // A fix that was verified alone may fail together with the fixes of other libraries.
     if verified(&mixed, &mixed_proofs) > verified(&first, &proofs) {
         (mixed, mixed_proofs)
     } else {
@@ -75,8 +76,8 @@ fn count(solution: &Solution, proofs: &Proofs) -> usize {
     parts.filter(|(symbol, part)| is_verified(solution, symbol, part, proofs)).count()
 }
 
-/// The solutions for the libraries that have a fix which is not verified, without the archives of
-/// these fixes that have rivals. `without` gets these archives.
+/// Solves again for the libraries with an unverified fix, without the archives of these fixes that
+/// have rivals. Adds these archives to `without`.
 fn next(
     audit: &Audit,
     (solutions, proofs): (&[Arc<Solution>], &Proofs),
@@ -95,8 +96,8 @@ fn next(
     out
 }
 
-/// The archives that define symbols for fixes which are not verified, if another archive defines the
-/// same symbol. If there are none, the archives on which such fixes depend and that have a rival.
+/// For unverified fixes: the archives that define the symbols, if another archive defines the same
+/// symbol. If there are none, the archives on which these fixes depend, if they have a rival.
 fn refused(
     audit: &Audit,
     (solution, proofs): (&Solution, &Proofs),

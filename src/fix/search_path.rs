@@ -1,12 +1,13 @@
-//! Entries of search paths with which the loader finds missing libraries of the same prefix.
+//! Adds search-path entries through which the loader finds missing libraries of the same prefix.
 //! `patch` verifies the entries. `propose` calls this module.
 //!
 //! An entry is tried in up to three places, the smallest change first:
 //! 1. In the search path of the object that needs the library. If the object has none, a new
 //!    DT_RUNPATH serves this object alone, but turns off every DT_RPATH that it inherits.
-//! 2. In a new DT_RPATH of the object: it keeps inherited ones, and is searched before them, for all
-//!    libraries that the object loads too.
-//! 3. At the end of the DT_RPATH of each program: it is searched last, but changes other files.
+//! 2. In a new DT_RPATH of the object. Inherited DT_RPATHs stay in effect, but the loader searches
+//!    the new one first, also for the needs of all libraries that the object loads.
+//! 3. At the end of the DT_RPATH of each program. The loader searches the entry last, but the fix
+//!    changes other files.
 
 use super::patch::{Patch, Patcher, PathTag, Step, Verified};
 use crate::audit::{Audit, LoadError};
@@ -26,12 +27,12 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Upper bound for the directories that are tried for one library.
+/// Maximum number of entries, of directories and of programs that are tried for one library.
 const MOST: usize = 4;
 
-/// The verification, in words.
+/// Words for a verified entry.
 const SAID: &str = "resolved and bound again with the new search paths";
-/// The rules about needs without a file that the loader accepts.
+/// The rules that report needs for which the loader finds no file that it accepts.
 const RULES: [&str; 2] = ["missing-library", "wrong-architecture"];
 
 /// The ways to find a missing library of one file, the best first.
@@ -46,14 +47,15 @@ struct Ways {
 /// A verified or refused entry for one missing library.
 struct Tried {
     entry: Option<Vec<u8>>,
-    /// True for a new DT_RPATH.
+    /// True if the entry is in a new DT_RPATH of the file.
     is_rpath: bool,
     /// The programs that get the entry instead of the object.
     programs: Vec<(FileId, Vec<u8>)>,
     proof: Proof,
 }
 
-/// Attaches fixes to findings, and adds the verified changes to `verified`.
+/// Attaches fixes to findings about missing libraries. Returns `verified` with the verified changes
+/// of these fixes added.
 pub(super) fn attach(
     audit: &mut Audit,
     plan: &Plan,
@@ -87,8 +89,9 @@ pub(super) fn attach(
     verified
 }
 
-/// The step that adds an entry to the file itself: as DT_RUNPATH or with the tag that the file has,
-/// then as a new DT_RPATH if the file has no search path and may inherit one.
+/// The step that adds an entry to the file itself. The first alternatives use the tag that the file
+/// has, or DT_RUNPATH. A new DT_RPATH follows if the file has no search path and may inherit a
+/// DT_RPATH.
 fn step(audit: &Audit, (file, name): &(FileId, Vec<u8>), ways: &Ways) -> Step {
     let object = audit.corpus.files[*file].object();
     let has_path = object.and_then(Object::search_path).is_some_and(|path| !path.is_empty());
@@ -104,7 +107,8 @@ fn step(audit: &Audit, (file, name): &(FileId, Vec<u8>), ways: &Ways) -> Step {
     Step { file: *file, ways: all.collect(), cures }
 }
 
-/// The entry points with a DT_RPATH under which a library of `file` is missing.
+/// The entry points under which the library `name` of `file` is missing. Only entry points that use
+/// a DT_RPATH are included. Plugins of a host program and `file` itself are left out.
 fn programs<'a>(
     audit: &'a Audit,
     file: FileId,
@@ -121,7 +125,7 @@ fn programs<'a>(
 }
 
 /// Adds an entry to the DT_RPATH of each program under which the library is missing. Returns the
-/// programs with their entries if the library is then found under all of them, else nothing.
+/// programs with their entries if the library is then found under all of them, else an empty list.
 fn in_programs(
     (audit, plan, tree): (&mut Audit, &Plan, &dyn Tree),
     (file, name): &(FileId, Vec<u8>),
@@ -155,9 +159,9 @@ fn in_programs(
     programs.into_iter().zip(entries).collect()
 }
 
-/// For each file and needed name, the entries that would find a candidate of the same prefix.
-/// Entries for candidates that define more of the undefined symbols that the library should define
-/// come first, then entries by the place of the file, then shorter entries.
+/// For each file and needed name, the entries that would find a candidate of the same prefix. The
+/// entries are sorted by the number of expected symbols that the candidate lacks, then in the order
+/// of [`entries`], then by length.
 fn wanted(
     audit: &Audit,
     tree: &dyn Tree,
@@ -223,8 +227,8 @@ fn opened(audit: &Audit, findings: &Findings) -> BTreeMap<FileId, BTreeSet<PathB
     out
 }
 
-/// The entry with which the file at `path` finds libraries in `directory`. It is absolute if another
-/// user may start the file with rights that this user does not have: the loader then ignores
+/// The entry with which the file at `path` finds libraries in `directory`. It is absolute for a
+/// set-user-ID or set-group-ID file, and for a file with capabilities: the loader then ignores
 /// entries with `$ORIGIN` (`elf/dl-load.c`, `_dl_dst_substitute`).
 pub(super) fn entry(tree: &dyn Tree, path: &Path, directory: &Path) -> Option<PathBuf> {
     if tree.mode(path).is_some_and(is_set_id) || tree.has_capabilities(path) {
@@ -234,8 +238,8 @@ pub(super) fn entry(tree: &dyn Tree, path: &Path, directory: &Path) -> Option<Pa
 }
 
 /// The entries with which the file at `path` finds libraries in `directory`, the best first. If
-/// links in other directories lead to the file, these are entries by its own place, by the places
-/// of the links, and the absolute path.
+/// links in other directories point to the file, there are several entries: relative to the file,
+/// relative to each link, and absolute.
 fn entries(
     tree: &dyn Tree,
     path: &Path,

@@ -1,4 +1,4 @@
-//! Search paths that a policy does not allow: the tag is changed, or entries are dropped. `patch`
+//! Repairs search paths that a policy does not allow: changes the tag, or drops entries. `patch`
 //! verifies that the same files are loaded.
 
 use super::patch::{Patch, PathTag, Step, Verified};
@@ -8,7 +8,8 @@ use crate::finding::{Finding, Findings, FixKind};
 use crate::plan::Plan;
 use crate::policy::SearchTag;
 
-/// Attaches fixes to findings, and adds the verified changes to `verified`.
+/// Attaches fixes to findings of `search-path-policy`. Returns `verified` with the verified changes
+/// of these fixes added.
 pub(super) fn attach(work: &mut Work<'_>, findings: &mut Findings, verified: Verified) -> Verified {
     let found = findings.iter().enumerate();
     let (audit, plan) = (&*work.audit, work.plan);

@@ -10,8 +10,8 @@ use crate::merged::link::output_kind;
 use crate::merged::solve::{Solution, SymbolClosure};
 use crate::tree::Tree;
 
-/// True if linkers define all names that the fix leaves undefined because of sections of its
-/// members.
+/// True if linkers define all names that the fix leaves undefined, because members of the fix have
+/// the sections for these names.
 pub(super) fn define_rest(
     audit: &Audit,
     tree: &dyn Tree,
@@ -32,8 +32,8 @@ pub(super) fn define_rest(
     wanted.iter().all(|wanted| facts.values().any(|facts| has_section(facts, *wanted)))
 }
 
-/// True if the object has a section for which the linker defines a name. A section of a COMDAT group
-/// does not count: the linker may keep the copy of another object.
+/// True if the object has a section for which the linker defines the name of `wanted`. A section of
+/// a COMDAT group is ignored: the linker may keep the copy of another object.
 fn has_section(facts: &LinkFacts, wanted: LinkerDefined<'_>) -> bool {
     let decides: &dyn Fn(&ObjectSection) -> bool = match wanted {
         LinkerDefined::No | LinkerDefined::Always => return false,
@@ -44,8 +44,8 @@ fn has_section(facts: &LinkFacts, wanted: LinkerDefined<'_>) -> bool {
     sections.any(|(at, section)| decides(section) && section.group.is_none() && facts.is_loaded(at))
 }
 
-/// True if a section of one of `members` has `name` as a bound: no other object can then replace
-/// the definition of the linker.
+/// True if `name` is a bound of a section of one of `members`. No other object can then replace the
+/// definition of the linker.
 pub(super) fn define_bound<'f>(
     mut members: impl Iterator<Item = &'f LinkFacts>,
     name: &[u8],
@@ -55,7 +55,7 @@ pub(super) fn define_bound<'f>(
         && members.any(|facts| has_section(facts, defined))
 }
 
-/// True for the name of a bound of a section.
+/// True for a name with the form of a section bound, such as `__start_foo`.
 pub(super) fn may_define(name: &[u8]) -> bool {
     matches!(LinkOutput::default().defines(None, name), LinkerDefined::WithSection(_))
 }

@@ -7,14 +7,14 @@ use crate::finding::{Findings, Fix, FixKind, Proof};
 use crate::plan::Plan;
 use crate::tree::Tree;
 
-/// The data of a run of `fix`.
+/// The inputs of a run of `fix`.
 pub(super) struct Work<'a> {
     pub(super) audit: &'a mut Audit,
     pub(super) plan: &'a Plan,
     pub(super) tree: &'a dyn Tree,
 }
 
-/// A step for one finding.
+/// The fix for one finding, before its step is verified.
 pub(super) struct Cure {
     /// The index of the finding.
     pub(super) place: usize,
@@ -27,7 +27,7 @@ pub(super) struct Cure {
 }
 
 /// Verifies the steps in addition to `verified`, attaches the fixes to their findings, and returns
-/// all verified changes except those with a `doubt`. `said` describes the verification.
+/// all verified changes except the changes with a `doubt`. `said` describes the verification.
 pub(super) fn attach(
     work: &mut Work<'_>,
     findings: &mut Findings,

@@ -1,6 +1,6 @@
-//! The variables and targets of a list that may take an archive: those of the file that needs it,
-//! at a place in the link where a linker that reads each archive once finds it. `place` calls this
-//! module.
+//! The variables and targets of a list that an archive may join. They belong to the file that needs
+//! the archive. Their position in the link must be one where a linker that reads each archive once
+//! finds the archive. `place` calls this module.
 
 use super::link_order::{self, References};
 use crate::audit::Audit;
@@ -24,30 +24,33 @@ use std::sync::{Arc, OnceLock};
 const MOST_VISITS: usize = 1000;
 /// Maximum number of variables that are visited below all targets of a file.
 const MOST_IN_FILE: usize = 200_000;
-/// Maximum number of steps in which variables are compared for all names.
+/// Maximum number of steps for all comparisons of the order of variables in one run.
 const MOST_COMPARED: usize = 1_000_000;
-/// Maximum number of links that are compared.
+/// Maximum number of links of variables and targets, and of links of other commands, that
+/// [`LinkNeeds::links`] compares.
 const MOST_LINKS: usize = 100;
-/// Maximum number of commands, and of their variables, that are searched for links.
+/// Maximum number of commands whose variables are searched for links.
 const MOST_USES: usize = 1000;
+/// Maximum number of variables that are searched for links in all commands together.
 const MOST_USED: usize = 100_000;
-/// Maximum number of steps in which one name, and all names, are followed through a file.
+/// Maximum number of steps to follow one name through a file.
 const MOST_STEPS: usize = 300_000;
+/// Maximum number of steps to follow all names through a file.
 const MOST_STEPS_OF_ALL: usize = 10_000_000;
 
 /// The needs of a link: which files need an archive, and which archives refer to it.
 pub(super) struct LinkNeeds {
     files: BTreeMap<ArchiveId, BTreeSet<FileId>>,
     references: References,
-    /// The listed archives by their names.
+    /// The listed archives, keyed by their names in the list.
     listed: BTreeMap<Vec<u8>, ArchiveId>,
-    /// The result of [`Self::lines`].
+    /// The cached result of [`Self::lines`].
     lines: OnceLock<Lines>,
     /// Number of steps that comparisons of variables may still take.
     compared: Steps,
-    /// The result of [`Self::used`].
+    /// The cached result of [`Self::used`].
     used: OnceLock<Vec<BTreeSet<Vec<u8>>>>,
-    /// The results of [`Self::in_directory`].
+    /// The cached results of [`Self::in_directory`].
     in_directories: RefCell<FastMap<PathBuf, Rc<FastSet<Vec<u8>>>>>,
     /// For each regular expression, the words that were compared with it. `None` if a comparison
     /// failed.
@@ -56,10 +59,10 @@ pub(super) struct LinkNeeds {
     steps: Cell<usize>,
 }
 
-/// Number of steps that are left.
+/// A budget of steps.
 struct Steps(Cell<usize>);
 
-/// No steps are left.
+/// The error if a comparison takes more steps than are left.
 struct TooMany;
 
 impl Steps {
@@ -69,10 +72,11 @@ impl Steps {
     }
 }
 
-/// For each variable or target that refers to others, the variables of which it consists.
+/// A line for each variable or target that refers to others: the variables of which it consists, in
+/// the order of its values.
 struct Lines {
     all: Vec<Vec<Vec<u8>>>,
-    /// The lines that have a name, each with the last place of the name.
+    /// For each name, the lines that have it, each with the last position of the name in the line.
     places: FastMap<Vec<u8>, Vec<(usize, usize)>>,
 }
 
@@ -100,8 +104,8 @@ impl Lines {
         self.places(name).iter().filter_map(|(line, _)| self.all.get(*line).map(Vec::as_slice))
     }
 
-    /// True if `a` precedes `b` in the first line that has both, if one has. An error if that takes
-    /// more than `left` steps.
+    /// True if the last `a` precedes the last `b` in the first line that has both names. `None` if
+    /// no line has both. An error if the search takes more than `left` steps.
     fn precedes(&self, a: &[u8], b: &[u8], left: &Steps) -> Result<Option<bool>, TooMany> {
         let (a, b) = (self.places(a), self.places(b));
         left.take(a.len() + b.len() + 1)?;
@@ -117,7 +121,7 @@ impl Lines {
     }
 }
 
-/// Words, and whether an expression matches them.
+/// For each word, true if the expression matches it.
 type Matches = FastMap<Vec<u8>, bool>;
 
 impl LinkNeeds {
@@ -167,9 +171,10 @@ impl LinkNeeds {
         self.references.get(&from).is_some_and(|references| references.contains(&to))
     }
 
-    /// The names of listed archives that refer to `archive`, and of those that it refers to, also
-    /// through added archives. Names in both are in neither. `is_placed` tells if the link gets the
-    /// name of an added archive already: a name that only other links list has no place in this one.
+    /// The names of listed archives that refer to `archive`, and of listed archives to which it
+    /// refers, directly or through added archives. A name in both sets is removed from both.
+    /// `is_placed` is true if the link gets the name of an added archive already. A name that only
+    /// other links list has no position in this link.
     pub(super) fn neighbours(
         &self,
         archive: ArchiveId,
@@ -217,8 +222,8 @@ impl LinkNeeds {
         })
     }
 
-    /// For each command that is not read, the variables of which its arguments consist: it may link
-    /// all of them.
+    /// For each command that makes no set, the variables of which its arguments consist. The
+    /// command may link all of them.
     fn used(&self, whole: &DepsList) -> &[BTreeSet<Vec<u8>>] {
         self.used.get_or_init(|| {
             let (mut out, mut left) = (Vec::new(), MOST_USED);
@@ -232,15 +237,15 @@ impl LinkNeeds {
         })
     }
 
-    /// The variables and targets of each link that may get the archives of `group`. Empty if the
-    /// list does not tell: no command of it uses `group`.
+    /// The variables and targets of each link that may get the archives of `group`. Empty if
+    /// `group` refers to no other variable, and no other command, variable or target uses it.
     pub(super) fn links<'l>(
         &'l self,
         whole: &'l DepsList,
         group: &[u8],
     ) -> Vec<BTreeSet<&'l [u8]>> {
         let lines = || self.lines(whole).with(group);
-        // A variable that has the values of others is a link only if no target links these.
+        // A variable that has `group` is treated as a link only if no target has `group`.
         let is_target = |line: &&[Vec<u8>]| line.first().is_some_and(|top| whole.is_target(top));
         let has_target = lines().any(|line| is_target(&line));
         let lines = lines().filter(|line| !has_target || is_target(line));
@@ -252,7 +257,7 @@ impl LinkNeeds {
         links.arrange_by_key(|link| Reverse(link.len()));
         let mut out: Vec<BTreeSet<&[u8]>> = Vec::new();
         for link in links {
-            // A part of a link is not a link.
+            // A link that is contained in a larger link is left out.
             if !out.iter().any(|whole| link.is_subset(whole)) {
                 out.push(link);
             }
@@ -260,7 +265,8 @@ impl LinkNeeds {
         out
     }
 
-    /// Follows the new name of an archive through the file. `whole` is the list with all sets.
+    /// Follows a new name of `list` through the file to the links. `whole` is the list with all
+    /// sets.
     pub(super) fn trace<'l>(&self, whole: &'l DepsList, list: &DepsList, name: &[u8]) -> Trace<'l> {
         let matches = |expression: &[u8], word: &[u8]| self.is_match(expression, word);
         let trace = whole.trace(list, name, &matches, self.steps.get().min(MOST_STEPS));
@@ -268,7 +274,8 @@ impl LinkNeeds {
         trace
     }
 
-    /// True if a regular expression matches `word`. `None` if that is unknown.
+    /// True if a regular expression matches `word`. `None` if a comparison with this expression
+    /// failed.
     fn is_match(&self, expression: &[u8], word: &[u8]) -> Option<bool> {
         let mut matched = self.matched.borrow_mut();
         let matches = matched.entry(expression.to_vec());
@@ -277,7 +284,7 @@ impl LinkNeeds {
         if let Some(is_match) = known.get(word) {
             return Some(*is_match);
         }
-        // After a search that takes too long, others of the expression are not tried.
+        // If one match takes too long, the expression is not tried on other words.
         let Some(is_match) = cmake::matches(expression, word) else {
             *matches = None;
             return None;
@@ -286,7 +293,7 @@ impl LinkNeeds {
         Some(is_match)
     }
 
-    /// True if an archive of `from` refers to one of `to`.
+    /// True if an archive of `from` refers to an archive of `to`.
     fn any_refers(&self, from: &BTreeSet<&[u8]>, to: &BTreeSet<&[u8]>) -> bool {
         let archives = |names: &BTreeSet<&[u8]>| -> Vec<ArchiveId> {
             names.iter().filter_map(|name| self.listed.get(*name)).copied().collect()
@@ -296,16 +303,17 @@ impl LinkNeeds {
     }
 }
 
-/// The listed archives that a new archive follows, and those that it precedes.
+/// The listed archives that a new archive must follow, and the listed archives that it must
+/// precede.
 #[derive(Default)]
 pub(super) struct Neighbours<'n> {
     pub(super) referrers: BTreeSet<&'n [u8]>,
     pub(super) needed: BTreeSet<&'n [u8]>,
 }
 
-/// The names of the variables and targets that make the file at `path`: those with its name or
-/// soname, and the variables that they refer to. Empty if none has that name. `is_target` limits
-/// the search to targets.
+/// The variables and targets that make the file at `path`: those named after it or its soname, and
+/// the variables they refer to. Empty if none is named after it. `is_target` limits the search to
+/// targets.
 pub(super) fn of_file<'l>(
     list: &'l DepsList,
     (path, soname): (&Path, Option<&[u8]>),
@@ -340,8 +348,8 @@ fn stems(file: &[u8]) -> impl Iterator<Item = &[u8]> {
     all.into_iter().flat_map(|name| [Some(name), name.strip_prefix(b"lib")]).flatten()
 }
 
-/// The variables and interface libraries of which a variable or target consists, in the order of its
-/// values. A name comes again for values after another variable.
+/// The variables and interface libraries of which a variable or target consists, in the order of
+/// its values. A name appears again if more of its values follow another variable.
 fn sequence<'l>(list: &'l DepsList, name: &'l [u8], in_file: &mut usize) -> Vec<&'l [u8]> {
     fn visit<'l>(
         list: &'l DepsList,
@@ -380,10 +388,12 @@ fn sequence<'l>(list: &'l DepsList, name: &'l [u8], in_file: &mut usize) -> Vec<
     out
 }
 
-/// The groups in `among` in which a linker that reads each archive once finds a new archive: none
-/// comes before a referrer of the archive or after one that it needs. If there are none: the groups
-/// with a referrer, or else all of `among`. `whole` is the list with all sets, which may refer to
-/// those in `among`. False if that takes more than `MOST_COMPARED` steps: then all of `among`.
+/// The groups in `among` in which a linker that reads each archive once finds a new archive. A
+/// group is left out if it comes before a referrer of the new archive, or after an archive that the
+/// new archive needs. If all are left out, the result has the groups with a referrer, or else all
+/// of `among`. `whole` is the list with all sets, which may refer to the groups in `among`. The
+/// flag is false if the comparison takes more than `MOST_COMPARED` steps; the result then has all
+/// of `among`.
 pub(super) fn in_link_order<'l>(
     (whole, list): (&DepsList, &'l DepsList),
     among: &BTreeSet<&'l [u8]>,

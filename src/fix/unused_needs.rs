@@ -1,5 +1,5 @@
-//! Needed libraries that an object does not use. `patch` verifies that all bindings stay the same
-//! without them, and that no constructor is lost.
+//! Drops needs for libraries that an object does not use. `patch` verifies that all bindings stay
+//! the same without them, and that no constructor is lost.
 
 use super::patch::{Patch, Step, Verified, below};
 use super::steps::{self, Cure, Work};
@@ -10,7 +10,8 @@ use crate::id::{FastMap, FastSet, FileId, ModuleId};
 use crate::resolve::Closure;
 use crate::tree::{Opened, Tree};
 
-/// Attaches fixes to findings, and adds the verified changes to `verified`.
+/// Attaches fixes to findings about unused libraries. Returns `verified` with the verified changes
+/// of these fixes added.
 pub(super) fn attach(work: &mut Work<'_>, findings: &mut Findings, verified: Verified) -> Verified {
     let unused = findings.iter().enumerate();
     let mut lookups = NamedLookups { tree: work.tree, identifiers: FastMap::default() };
@@ -49,7 +50,7 @@ fn cure(
     Some(Cure { place, intent: FixKind::DropNeed, entry: Some(library), step, doubt })
 }
 
-/// Lookups by name in a process: calls of dlsym.
+/// Finds processes that may look up symbols by name, with dlsym.
 struct NamedLookups<'t> {
     tree: &'t dyn Tree,
     /// The strings of files that use dlsym. `None` for a file that changed or cannot be read.
@@ -57,8 +58,10 @@ struct NamedLookups<'t> {
 }
 
 impl NamedLookups<'_> {
-    /// True if a file that is loaded together with `file` uses dlsym, and has among its strings the
-    /// name of a symbol that the unused library exports. Names of its own symbols do not count.
+    /// True if a file that is loaded together with `file` may look up a symbol of the unused
+    /// library: it uses dlsym, and one of its strings is the name of a symbol that the library
+    /// exports. Names that the file with dlsym itself defines or refers to are ignored. Also true
+    /// if the strings of that file cannot be read.
     fn may_find(&mut self, audit: &Audit, finding: &Finding, file: FileId) -> bool {
         let Some((unused, library)) = unused_library(audit, finding) else { return false };
         let Some((closure, _)) = site(audit, file) else { return false };
@@ -76,7 +79,7 @@ impl NamedLookups<'_> {
             let mut named = exports
                 .filter(|name| strings.contains(*name) && !object.satisfies_link(name))
                 .peekable();
-            // Most files have the name of no export. Then the references need no set.
+            // Most files contain no name of an export. The set of references is not built for them.
             named.peek().is_some() && {
                 let referred: FastSet<&[u8]> = names.collect();
                 named.any(|name| !referred.contains(name))
@@ -95,7 +98,7 @@ impl NamedLookups<'_> {
     }
 }
 
-/// The library that a finding calls unused.
+/// The library that a finding of `unused-library` is about; `None` if its file was not read.
 fn unused_library<'a>(audit: &'a Audit, finding: &Finding) -> Option<(FileId, &'a Object)> {
     finding.evidence_of(EvidenceKind::Provider).find_map(|one| {
         let file = audit.corpus.file_at(one.path.as_deref()?)?;
@@ -103,7 +106,7 @@ fn unused_library<'a>(audit: &'a Audit, finding: &Finding) -> Option<(FileId, &'
     })
 }
 
-/// The first closure that holds a file, and its module there.
+/// The first closure in which a file is loaded, and the file's module there.
 fn site(audit: &Audit, file: FileId) -> Option<(&Closure, ModuleId)> {
     audit.closures.roots.iter().find_map(|closure| {
         let (module, _) = closure.found().find(|(_, found)| *found == file)?;
@@ -112,8 +115,8 @@ fn site(audit: &Audit, file: FileId) -> Option<(&Closure, ModuleId)> {
 }
 
 /// True if the file refers to a symbol that only this library defines among the libraries that the
-/// file loads. Now the reference binds to a program that defines the symbol too. Another program
-/// may lack the symbol.
+/// file loads. The reference binds to another definition now, such as one in the program. Another
+/// program may lack the symbol.
 fn is_only_definer(audit: &Audit, finding: &Finding, file: FileId, patch: &Patch) -> bool {
     let object_of = |file: FileId| audit.corpus.files[file].object();
     let library = unused_library(audit, finding);

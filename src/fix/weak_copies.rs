@@ -1,5 +1,5 @@
 //! Copies of a COMDAT group in which a name is strong in one copy and weak in another. lld resolves
-//! the name to the strong definition before it discards that copy, and then reports the name as
+//! the name to the strong definition before it discards that copy. It then reports the name as
 //! undefined (`ObjFile::postParse`).
 
 use crate::audit::Audit;
@@ -16,8 +16,9 @@ pub(super) struct StrongCopy {
     other: Option<MemberId>,
 }
 
-/// The strong definitions in groups that another member, or the linked object, defines weakly.
-/// `is_weak_inside` is true for names that the object defines weakly.
+/// Finds strong definitions in COMDAT groups for which another copy of the group, or the linked
+/// object, has a weak definition. `is_weak_inside` is true for names that the object defines
+/// weakly.
 pub(super) fn strong_copies(
     audit: &Audit,
     facts: &FastMap<MemberId, LinkFacts>,
@@ -47,7 +48,7 @@ pub(super) fn strong_copies(
 }
 
 impl StrongCopy {
-    /// The reason why the member does not link, in words. `name` makes the name of a member.
+    /// The reason why the member does not link, in words. `name` returns a member's shown name.
     pub(super) fn reason(&self, name: impl Fn(MemberId) -> String) -> String {
         let (member, symbol) = (name(self.member), show(&self.name));
         let other = self.other.map_or_else(|| "the file".to_owned(), name);

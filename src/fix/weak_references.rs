@@ -1,5 +1,6 @@
-//! Weak references that no file satisfies, to names that a needed library lacks. With `-z defs`, GNU
-//! ld merges both references and reports the name as undefined in the member; lld and mold do not.
+//! Weak references that no file satisfies, to names that a needed library also leaves undefined.
+//! With `-z defs`, GNU ld merges both references and reports the name as undefined in the member;
+//! lld and mold do not.
 
 use super::hidden::is_linker_defined;
 use crate::audit::{Audit, Libraries};
@@ -10,8 +11,8 @@ use crate::format::elf::Object;
 use crate::id::{FastMap, FastSet, MemberId};
 use crate::text::show;
 
-/// The members with such a reference, each with the reason. `is_defined` is true for names that an
-/// object defines.
+/// The members with a weak reference that no file satisfies, to a name that a needed library also
+/// leaves undefined. Each has its reason. `is_defined` is true for names that an object defines.
 pub(super) fn members(
     audit: &Audit,
     (object, libraries): (&Object, &Libraries<'_>),

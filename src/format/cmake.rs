@@ -2,30 +2,30 @@
 //! arguments, each with its byte range and its line. Nothing is evaluated: references, escapes and
 //! generator expressions stay as written.
 //!
-//! The lexer accepts two forms that CMake rejects, because the arguments are clear: two commands on
-//! one line, and two arguments without a space between them.
+//! The lexer accepts two forms that CMake rejects: two commands on one line, and two arguments
+//! without a space between them. Their arguments are unambiguous all the same.
 
 use std::ops::Range;
 
 /// A position at which a text is not valid CMake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
-    /// The line, from 1.
+    /// The line of the error, from 1.
     pub line: u32,
-    /// The reason, as the end of a sentence.
+    /// The reason, in lower case and without a full stop.
     pub reason: &'static str,
 }
 
 /// One command invocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandInvocation {
-    /// The byte range of its name, which CMake compares without regard to case.
+    /// The byte range of the command's name, which CMake compares without regard to case.
     pub name: Range<usize>,
-    /// The line of its name, from 1.
+    /// The line of the command's name, from 1.
     pub line: u32,
-    /// Its arguments, in order.
+    /// The arguments, and the parentheses between them, in order.
     pub arguments: Vec<Argument>,
-    /// The offset of its closing parenthesis.
+    /// The byte offset of the closing parenthesis.
     pub end: usize,
 }
 
@@ -34,11 +34,11 @@ pub struct CommandInvocation {
 pub struct Argument {
     /// The byte range of the whole argument, with its quotes or brackets.
     pub span: Range<usize>,
-    /// The byte range between its quotes or brackets. Equal to `span` for other arguments.
+    /// The byte range between the quotes or brackets. Equal to `span` for other arguments.
     pub inside: Range<usize>,
-    /// The line on which it begins, from 1.
+    /// The line on which the argument begins, from 1.
     pub line: u32,
-    /// Its notation.
+    /// The notation: unquoted, in quotes, in brackets, or a parenthesis.
     pub kind: ArgumentKind,
 }
 
@@ -73,7 +73,7 @@ pub fn commands(text: &[u8]) -> impl Iterator<Item = Result<CommandInvocation, S
 struct Lexer<'t> {
     text: &'t [u8],
     at: usize,
-    /// The line of the offset `counted`, from which the next count continues.
+    /// The line number at the offset `counted`. The next count of line ends starts there.
     line: u32,
     counted: usize,
 }
@@ -87,7 +87,7 @@ impl Lexer<'_> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// The line of the offset `at`, which must not be less than in the previous call.
+    /// The line of the offset `at`. Offsets must not decrease from call to call.
     fn line(&mut self, at: usize) -> u32 {
         let part = self.text.get(self.counted..at).unwrap_or_default();
         let ends = memchr::memchr_iter(b'\n', part).count();

@@ -16,15 +16,15 @@ pub struct SpecsWord<'a> {
 /// One spec: `*name:` with the text up to an empty line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec<'a> {
-    /// Its name, without the star.
+    /// The name of the spec, without the star.
     pub name: &'a [u8],
     /// True if the text is added to an existing spec of this name.
     pub is_added: bool,
-    /// Words outside of conditions.
+    /// The words outside of conditions, except words with substitutions.
     pub words: Vec<SpecsWord<'a>>,
 }
 
-/// A specs file.
+/// The specs of a specs file, and the files that it includes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Specs<'a> {
     /// All specs of the kind `*name:`, in the order of the file.

@@ -1,4 +1,4 @@
-//! Lines of `ld.so.conf` and of the files that it includes, as `parse_conf` in glibc's
+//! Parses the lines of `ld.so.conf` and of the files that it includes, as `parse_conf` in glibc's
 //! `elf/ldconfig.c` reads them. This module does not open included files.
 
 /// The content of one line.
@@ -6,12 +6,12 @@
 pub enum Line<'a> {
     /// A directory, without the slashes at its end.
     Directory(&'a [u8]),
-    /// Patterns of files to include.
+    /// `include`: glob patterns of more configuration files.
     Include(Vec<&'a [u8]>),
 }
 
-/// Reads one line. `None` for an empty line, a comment, a line of slashes, and a `hwcap` line,
-/// which newer releases of ldconfig ignore.
+/// Reads one line. `None` for an empty line, a comment, a line with only slashes, and a `hwcap`
+/// line, which newer releases of ldconfig ignore.
 pub fn read(line: &[u8]) -> Option<Line<'_>> {
     // ldconfig reads the line as a C string, which ends at a NUL. A comment may begin anywhere.
     let line = line.split(|byte| matches!(byte, b'#' | 0)).next().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! File formats: this directory parses the files that are audited.
+//! Parsers for file formats: ELF, archives, GPU code, linker scripts, and text files that name
+//! libraries or headers.
 //!
 //! Each format has a parser that turns the bytes of one file into facts. The parser checks every
 //! size, count and offset before use. A damaged file yields a [`Defect`], and the run continues.
@@ -30,8 +31,8 @@ pub struct Reading {
     pub lean: bool,
     /// True to read the symbol index of each archive whose members are read.
     pub index: bool,
-    /// True to keep all names that archive members define, even of members without references.
-    /// These names are compared with the index of the archive and with the symbols of a library.
+    /// True to keep all names that archive members define, even names without a reference. These
+    /// names are compared with the index of the archive and with the symbols of a library.
     pub names: bool,
     /// True to read the relocations of each object together with the object.
     pub relocations: bool,
@@ -80,12 +81,12 @@ pub enum Table {
     SectionHeaders,
     /// The symbol table of an object in an archive.
     MemberSymbols,
-    /// The names of symbols of an object in an archive.
+    /// The string table of an object in an archive, which holds the names of its symbols.
     MemberStrings,
 }
 
 impl Table {
-    /// The name in messages, as in the output of `readelf`.
+    /// The name of the part in messages, such as `version needs`.
     pub fn name(self) -> &'static str {
         match self {
             Self::File => "file",
@@ -115,12 +116,13 @@ impl Table {
 pub struct Defect {
     /// The table that has the defect.
     pub table: Table,
-    /// Offset in the file, in bytes, unless `is_address`.
+    /// The position of the defect: an offset in the file, in bytes, or an address if `is_address`
+    /// is true.
     pub offset: u64,
-    /// The defect, as the end of a sentence.
+    /// The defect, as the end of a sentence that begins with the place: `lies in no PT_LOAD`.
     pub what: &'static str,
-    /// The file offset at which the table should end. `None` unless the only defect is that the
-    /// file ends earlier.
+    /// The file offset at which the table should end, if the file ends earlier. `None` for all
+    /// other defects.
     pub end: Option<u64>,
     /// True if `offset` is an address in memory that maps to no offset in the file.
     pub is_address: bool,
@@ -138,7 +140,7 @@ impl Defect {
         Self { is_address: true, ..Self::new(table, address, what) }
     }
 
-    /// The name of the table, and the position of the defect.
+    /// The table and the position of the defect, as text for messages: `dynamic section at 0x40`.
     pub fn place(&self) -> String {
         let at = if self.is_address { "at address" } else { "at" };
         format!("{} {at} {:#x}", self.table.name(), self.offset)

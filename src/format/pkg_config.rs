@@ -21,29 +21,29 @@ const MOST_VALUE: usize = 65_535;
 /// previous one, which doubles the size at every step.
 const MOST_VALUES: usize = 8 << 20;
 
-/// One package file.
+/// The fields of one package file that the audit uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PkgConfig {
-    /// `Version`.
+    /// The value of `Version`; empty if the file has none.
     pub version: Vec<u8>,
-    /// The variable `prefix`, if the file has one.
+    /// The value of the variable `prefix`; `None` if the file does not set it.
     pub prefix: Option<Vec<u8>>,
     /// `Requires` and `Requires.private`, in the order of the file.
     pub requires: Vec<Requirement>,
     /// `Provides`: other names under which this package can be required.
     pub provides: Vec<Requirement>,
-    /// `Cflags`.
+    /// The flags of `Cflags`, in the order of the file.
     pub cflags: Vec<Flag>,
-    /// `Libs`.
+    /// The flags of `Libs`, in the order of the file.
     pub libs: Vec<Flag>,
     /// The reason why a part of the file is unknown, if there is one.
     pub defect: Option<&'static str>,
 }
 
-/// A package that another one requires.
+/// A package that another one requires, or a name that a package provides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requirement {
-    /// Its name.
+    /// The name of the package.
     pub name: Vec<u8>,
     /// The comparison and the version, if the requirement has one.
     pub version: Option<(VersionComparison, Vec<u8>)>,
@@ -53,7 +53,7 @@ pub struct Requirement {
     pub line: u32,
 }
 
-/// A comparison of versions.
+/// The operator between a package and a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VersionComparison {
     /// `<`
@@ -80,7 +80,7 @@ impl VersionComparison {
         (b">", Self::Greater),
     ];
 
-    /// The operator as it is written.
+    /// The operator as package files write it, such as `>=`.
     pub fn text(self) -> &'static [u8] {
         Self::ALL.iter().find(|(_, one)| *one == self).map_or(b"", |(text, _)| text)
     }
@@ -102,13 +102,13 @@ impl VersionComparison {
 /// One flag of the compiler or linker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flag {
-    /// Its kind and value.
+    /// The kind of the flag, with its value.
     pub kind: FlagKind,
     /// The line, from 1.
     pub line: u32,
 }
 
-/// Kinds of flags.
+/// The kind of a flag, with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FlagKind {
     /// `-I`, `-isystem` and `-idirafter`: a directory.
@@ -117,7 +117,7 @@ pub enum FlagKind {
     LibDir(Vec<u8>),
     /// `-lNAME`, or `-l:FILE` with the file name of a library.
     Lib(Vec<u8>),
-    /// An absolute path.
+    /// A word that is an absolute path, such as the path of a library.
     File(Vec<u8>),
     /// Any other word.
     Other(Vec<u8>),
@@ -243,9 +243,10 @@ impl Reader {
         flags(words).into_iter().map(|kind| Flag { kind, line }).collect()
     }
 
-    /// `value` with each `${NAME}` replaced by the present value of the variable, or removed if no
-    /// earlier line sets the variable. A result that exceeds [`MOST_VALUE`], or with the earlier
-    /// ones [`MOST_VALUES`], becomes empty, and a defect is reported.
+    /// `value` with each `${NAME}` replaced by the current value of the variable, or removed if no
+    /// earlier line sets the variable. If the result is longer than [`MOST_VALUE`], or if all
+    /// results together are longer than [`MOST_VALUES`], a defect is reported and the result is
+    /// empty.
     fn expand(&mut self, value: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(value.len());
         let mut rest = value;

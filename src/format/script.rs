@@ -1,7 +1,7 @@
-//! Linker scripts that are installed as a library or archive, such as `libc.so`: the files that
-//! they name, and the symbols that they request or define. The commands are INPUT, GROUP,
-//! AS_NEEDED, INCLUDE, SEARCH_DIR, EXTERN, ENTRY, PROVIDE, VERSION and assignments (`ld/ldgram.y`).
-//! All other commands are skipped.
+//! Linker scripts that are installed as a library or archive, such as `libc.so`. The parser finds
+//! the files that they name, and the symbols that they request or define. The supported commands
+//! are INPUT, GROUP, AS_NEEDED, INCLUDE, SEARCH_DIR, EXTERN, ENTRY, PROVIDE, VERSION and
+//! assignments (`ld/ldgram.y`). All other commands are skipped.
 
 use crate::format::elf::Target;
 use object::elf;
@@ -9,27 +9,27 @@ use object::elf;
 /// A file or library that a script names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScriptName {
-    /// A file by its name.
+    /// A file, by its name or path.
     File(Vec<u8>),
-    /// A library by `-lNAME`.
+    /// The NAME of a library in `-lNAME`.
     Library(Vec<u8>),
 }
 
-/// A part of a script.
+/// One item of a script: an input, a command, or the start or end of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScriptInput {
-    /// A name in a list.
+    /// A name in the list of INPUT or GROUP.
     Named(ScriptName),
-    /// A name in AS_NEEDED in a list, like a library after `--as-needed`.
+    /// A name in AS_NEEDED inside of INPUT or GROUP, like a library after `--as-needed`.
     AsNeeded(ScriptName),
-    /// A comma in a list. Only GNU ld accepts it. If no white space precedes the comma, it is part of
-    /// a name without quotes, which then follows.
+    /// A comma in the list of INPUT or GROUP, which only GNU ld accepts. If no white space precedes
+    /// the comma, it is part of an unquoted name, and the next item of the list is that name.
     Comma,
     /// `GROUP(`: linkers search the archives up to [`Self::EndGroup`] repeatedly.
     StartGroup,
     /// The end of the list of GROUP.
     EndGroup,
-    /// A command about symbols.
+    /// A command that requests or defines symbols, or assigns versions to them.
     Command(ScriptCommand),
     /// `INCLUDE FILE`: the text of another script.
     Include(Vec<u8>),
@@ -37,23 +37,25 @@ pub enum ScriptInput {
     SearchDir(Vec<u8>),
 }
 
-/// A command about symbols.
+/// A command that requests or defines symbols, or assigns versions to them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScriptCommand {
     /// `EXTERN(NAME)`, like `--undefined` of linkers.
     Extern(Vec<u8>),
     /// `ENTRY(NAME)`, like `--entry`.
     Entry(Vec<u8>),
-    /// `NAME = EXPRESSION;`, like `--defsym`; the text has no white space.
+    /// `NAME = EXPRESSION;`, like `--defsym`. The stored text has no white space between tokens,
+    /// and no semicolon.
     Assign(Vec<u8>),
-    /// `PROVIDE(NAME = EXPRESSION)`: assigns if the link refers to NAME and nothing defines it.
+    /// `PROVIDE(NAME = EXPRESSION)`: assigns if the link refers to NAME and no input defines it.
     Provide(Vec<u8>),
     /// `VERSION { … }`, like `--version-script`.
     Version,
 }
 
 impl ScriptCommand {
-    /// The keyword that mold does not know; empty for an assignment and for VERSION.
+    /// The keyword of the command if mold does not support it; empty for an assignment and for
+    /// VERSION.
     pub fn keyword(&self) -> &'static str {
         match self {
             Self::Extern(_) => "EXTERN",
@@ -127,7 +129,7 @@ enum Token<'t> {
     Comma,
     /// A semicolon.
     End,
-    /// `{` or `}`.
+    /// `{` if true, `}` if false.
     Brace(bool),
     Word(&'t [u8]),
     Quoted(&'t [u8]),
@@ -158,30 +160,31 @@ impl<'t> Token<'t> {
     }
 }
 
-/// The inputs and commands of a script, in their order. `None` if the text is not a valid script,
-/// or has none of the supported commands.
+/// The inputs and commands of a script, in the order of the text. `None` if the text is not a valid
+/// script, or has none of the supported commands.
 pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
     parse(text).filter(|(_, known)| *known).map(|(found, _)| found)
 }
 
-/// The inputs and commands of a text that a script includes. It may have none: a comment, or a
-/// command such as OUTPUT_ARCH.
+/// The inputs and commands of a text that a script includes. The list may be empty: the text may be
+/// only a comment, or a command such as OUTPUT_ARCH. `None` if the text is not a valid script.
 pub fn included(text: &[u8]) -> Option<Vec<ScriptInput>> {
     parse(text).map(|(found, _)| found)
 }
 
-/// The inputs and commands of a script; true if the text has one of the supported commands.
+/// The inputs and commands of a script; true if the text has one of the supported commands. `None`
+/// if the text is not a valid script.
 fn parse(text: &[u8]) -> Option<(Vec<ScriptInput>, bool)> {
     let tokens = tokens(text)?;
     let mut out = Vec::new();
-    // The depth of parentheses. Of the present list of inputs: the depth at its start, and true for
-    // GROUP.
+    // `depth` is the number of open parentheses. `list` is the depth at which the current list of
+    // inputs starts, and `is_group` is true if it is the list of GROUP.
     let (mut depth, mut list, mut is_group) = (0_usize, None, false);
-    // The depth at the start of the present AS_NEEDED.
+    // `as_needed` is the depth at which the current list of AS_NEEDED starts.
     let mut as_needed = None;
     let mut known = false;
     let mut before: Option<&[u8]> = None;
-    // The depth of braces: only SECTIONS assigns symbols inside of them.
+    // `braces` is the number of open braces. Inside braces, only SECTIONS has assignments.
     let (mut braces, mut is_sections) = (0_usize, false);
     for (at, token) in tokens.iter().enumerate() {
         let rest = &tokens[at + 1..];
@@ -264,7 +267,8 @@ fn named(name: ScriptName, as_needed: bool) -> ScriptInput {
     if as_needed { ScriptInput::AsNeeded(name) } else { ScriptInput::Named(name) }
 }
 
-/// The command without parentheses that begins with `word`: INCLUDE, or an assignment.
+/// The command without parentheses that begins with `word`: INCLUDE outside of braces, or an
+/// assignment. `None` otherwise.
 fn statement(word: &[u8], rest: &[Token<'_>], is_outside: bool) -> Option<ScriptInput> {
     match rest {
         [Token::Word(file) | Token::Quoted(file), ..] if word == b"INCLUDE" && is_outside => {
@@ -320,7 +324,7 @@ fn joined(tokens: &[Token<'_>]) -> Vec<u8> {
 }
 
 /// Words, punctuation and quoted names. `None` if a comment or a quote has no end, or if a NUL is
-/// outside of both. In INPUT and GROUP, a comma ends no word (`INPUTLIST` in `ld/ldlex.l`).
+/// outside of both. In INPUT and GROUP, a comma does not end a word (`INPUTLIST` in `ld/ldlex.l`).
 fn tokens(text: &[u8]) -> Option<Vec<Token<'_>>> {
     let mut out = Vec::new();
     let (mut at, mut depth, mut list) = (0, 0_usize, None);

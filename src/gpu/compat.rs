@@ -77,7 +77,7 @@ pub fn members(name: &str) -> &'static [&'static str] {
 pub enum DeviceCoverage {
     /// Code for the device itself.
     Exact,
-    /// Code for its family.
+    /// Generic code, for the family of the device.
     Generic,
     /// Code for a similar device, which a patched runtime accepts.
     Coerced,
@@ -88,7 +88,7 @@ pub enum DeviceCoverage {
 }
 
 impl DeviceCoverage {
-    /// The name in reports.
+    /// The name of the coverage in reports, such as `exact`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -100,16 +100,17 @@ impl DeviceCoverage {
     }
 }
 
-/// Code for one target.
+/// Device code for one target, in a file or a data directory.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct TargetCode {
-    /// The target.
+    /// The processor and the settings for which the code is compiled.
     pub target: TargetId,
-    /// True if the code is in a compressed bundle, in which comgr looks up exact names only.
+    /// True if the code is in a compressed bundle. The runtime's library comgr finds only exact
+    /// target names in such a bundle.
     pub compressed: bool,
 }
 
-/// The best coverage of `device` by `offers`.
+/// The best coverage of `device` by `offers`, under a runtime with this profile.
 pub fn coverage(device: &TargetId, offers: &[TargetCode], profile: Profile) -> DeviceCoverage {
     let each = offers.iter().map(|offer| of_one(device, offer, profile));
     each.min().unwrap_or(DeviceCoverage::None)
@@ -133,8 +134,9 @@ fn of_one(device: &TargetId, offer: &TargetCode, profile: Profile) -> DeviceCove
     }
 }
 
-/// The first code that a patched runtime would accept for `device` if its bundle were not
-/// compressed. `None` if other code covers the device, or if there is no such code.
+/// The first code in a compressed bundle for a processor whose code the patched runtime lets
+/// `device` run. The runtime does not look for it in compressed bundles. `None` if there is no such
+/// code, or if other code covers the device.
 pub fn blocked<'o>(
     device: &TargetId,
     offers: &'o [TargetCode],
@@ -149,10 +151,9 @@ pub fn blocked<'o>(
     offers.iter().find(is_blocked).filter(|_| is_none)
 }
 
-/// True if `offers` cover `needed`, a target for which another file, or an older version of the
-/// file, has code. A generic target is covered by the same generic code, by SPIR-V code, or by code
-/// for any of its members, because the actual device is unknown. For the same reason, a `needed`
-/// that is SPIR-V is always covered.
+/// True if `offers` cover `needed`, a target for which other code exists. If `needed` is generic,
+/// the actual device is unknown: the same generic code, SPIR-V code, or code for any member is
+/// enough. For the same reason, SPIR-V as `needed` is always covered.
 pub fn serves(needed: &TargetId, offers: &[TargetCode], profile: Profile) -> bool {
     if needed.processor == SPIRV || coverage(needed, offers, profile) != DeviceCoverage::None {
         return true;

@@ -12,12 +12,12 @@ use std::sync::Arc;
 /// A library that loads its kernels from files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tensile {
-    /// The start of the soname.
+    /// The start of the library's soname.
     pub soname: &'static str,
-    /// The data directory, next to the library. The data is in its `library` or
-    /// `<version>/library`.
+    /// Name of the data directory, which is next to the library. The data is in the subdirectory
+    /// `library` or `<version>/library`.
     pub directory: &'static str,
-    /// The name in reports.
+    /// The name in reports, such as `rocBLAS`.
     pub name: &'static str,
 }
 
@@ -28,19 +28,22 @@ pub const TENSILE: &[Tensile] = &[
     Tensile { soname: "libhipsparselt.so", directory: "hipsparselt", name: "hipSPARSELt" },
 ];
 
-/// A directory of code objects.
+/// The code objects in one directory, or the kpack files of one program or library.
 #[derive(Clone, Debug)]
 pub struct DataSet {
-    /// The directory.
+    /// The path of the directory. For kpack files, their own path, in which `@GFXARCH@` may stand
+    /// for the GPU.
     pub dir: Arc<Path>,
-    /// The library that loads it, if that was read.
+    /// The program or library that loads the code objects. `None` if no file of the run is known to
+    /// load them.
     pub library: Option<FileId>,
-    /// True for Tensile data. The targets are then those with an index. If `TensileLibrary.dat`
-    /// exists, it serves all targets, and the targets come from the code objects.
+    /// True for Tensile data. The set then offers the targets that have an index. If the index
+    /// `TensileLibrary.dat` exists, it serves all targets, and the targets come from the code
+    /// objects.
     pub is_tensile: bool,
-    /// The targets of its code.
+    /// The targets for which the data set has code, sorted.
     pub offers: Vec<TargetCode>,
-    /// Its defects.
+    /// Defects of the directory, such as a missing file. Always empty for kpack files.
     pub faults: Vec<DataDefect>,
 }
 
@@ -49,45 +52,45 @@ pub struct DataSet {
 pub enum DataDefect {
     /// An index names a file that does not exist.
     MissingFile {
-        /// The index.
+        /// File name of the index.
         index: Vec<u8>,
-        /// The file.
+        /// File name of the missing file.
         file: Vec<u8>,
     },
     /// Code objects have a target for which there is no index.
     NoIndex {
-        /// The target.
+        /// The target without an index.
         target: TargetId,
-        /// One of its code objects.
+        /// File name of one code object for the target.
         file: Vec<u8>,
     },
     /// An index names a library that has no code object.
     NoCode {
-        /// The index.
+        /// File name of the index.
         index: Vec<u8>,
-        /// The library.
+        /// The library that has no code object, as the index names it.
         library: Vec<u8>,
     },
     /// The indexes do not name some code objects of a target that has an index.
     Unnamed {
-        /// The target.
+        /// The target of the code objects.
         target: TargetId,
-        /// The first of these code objects.
+        /// File name of the first code object that no index names.
         file: Vec<u8>,
-        /// The number of these code objects.
+        /// Number of code objects that no index names.
         count: usize,
     },
     /// A target of the data set is missing in a file with code for several targets, or has no
     /// helper file.
     Fewer {
-        /// The file; `Kernels.so-000-*.hsaco` for helper files.
+        /// Name of the file; `Kernels.so-000-*.hsaco` for helper files.
         file: Vec<u8>,
-        /// The target.
+        /// The target for which code is missing.
         target: TargetId,
     },
     /// An index cannot be read.
     BadIndex {
-        /// The index.
+        /// File name of the index.
         index: Vec<u8>,
     },
 }
@@ -95,10 +98,10 @@ pub enum DataDefect {
 /// The content of a data directory.
 #[derive(Default)]
 pub struct Listing {
-    /// Names of its files, and of the files in subdirectories that are named after a GPU.
+    /// Names of files in the directory, and in its subdirectories that are named after a GPU.
     pub names: BTreeSet<Vec<u8>>,
-    /// For each index, the names of libraries or files in it; `None` if it is damaged or cannot be
-    /// read.
+    /// For each index, the names of libraries or files in it; `None` if the index is damaged or
+    /// cannot be read.
     pub indexes: BTreeMap<Vec<u8>, Option<Vec<Vec<u8>>>>,
     /// For each file that was read, the targets of its code objects.
     pub code: BTreeMap<Vec<u8>, Vec<TargetCode>>,
@@ -142,8 +145,8 @@ impl IndexKind {
     }
 }
 
-/// True if the file `name` shows that the data set has a target: it is the lazy index, or the only
-/// Tensile library, of that target.
+/// True if the file `name` shows that the data set has a target. The file is then the lazy index,
+/// or the only Tensile library, of that target.
 fn names_target(name: &[u8]) -> bool {
     let is_plain = || {
         let rest = name.strip_prefix(b"TensileLibrary_gfx").and_then(|n| n.strip_suffix(b".dat"));
@@ -237,7 +240,7 @@ fn missing(listing: &Listing, index: &[u8], value: &[u8]) -> Option<DataDefect> 
 
 /// True if a library has a code object. The code object has the name of the library, and may add
 /// settings (`-xnack+`) or the target of the index (`_gfx90a`). If `target` is `None`, the index is
-/// for all targets, and any target counts.
+/// for all targets, and a code object for any target is enough.
 fn has_code(listing: &Listing, library: &[u8], target: Option<&TargetId>) -> bool {
     let start = std::ops::Bound::Included(library.to_vec());
     let names = listing.names.range((start, std::ops::Bound::Unbounded));
@@ -313,9 +316,9 @@ fn shorter_files(listing: &Listing, offers: &BTreeSet<TargetCode>, out: &mut BTr
     }
 }
 
-/// The data directory of a Tensile library. Upstream installs the data in the subdirectory
-/// `library` of this directory, Debian in `VERSION/library`. The caller looks for both. `None` if
-/// the path `library` has no parent.
+/// The path of the data directory for the Tensile library at the path `library`. The directory need
+/// not exist. Upstream installs the data in its subdirectory `library`, Debian in
+/// `VERSION/library`. `None` if the path `library` has no parent.
 pub fn places(library: &Path, kind: Tensile) -> Option<PathBuf> {
     Some(library.parent()?.join(kind.directory))
 }
@@ -330,8 +333,8 @@ pub fn has_known_directory(path: &[u8]) -> bool {
 }
 
 /// The target of a kpack file called `name`. `None` if the name does not have the form of
-/// `pattern`. Without a placeholder in the pattern, the target comes from the end of the name, and
-/// is `Some(None)` if the name has no target.
+/// `pattern`. Without a placeholder in the pattern, the target comes from the end of the name. The
+/// result is `Some(None)` if the name has no target.
 pub fn kpack_target(pattern: &[u8], name: &[u8]) -> Option<Option<TargetId>> {
     let Some(at) = memchr::memmem::find(pattern, GPU) else {
         return (name == pattern).then(|| target_of(name));
@@ -392,7 +395,7 @@ mod tests {
         assert_eq!(set.faults, [missing, without, unnamed]);
     }
 
-    /// The forms of code that a library may have, as rocBLAS 6.4 has them.
+    /// A library may have its code under several file names, as in rocBLAS 6.4.
     #[test]
     fn libraries_have_code_under_several_names() {
         let index = "TensileLibrary_lazy_gfx90a.dat";
@@ -407,7 +410,7 @@ mod tests {
         for left_out in 0..=all.len() {
             let mut files: Vec<&str> = dats.iter().map(String::as_str).collect();
             files.extend(all.iter().enumerate().filter(|(at, _)| *at != left_out).map(|(_, f)| *f));
-            // Code of another target does not count.
+            // Code for another target does not replace the missing code.
             files.push("TensileLibrary_A_fallback_gfx906.hsaco");
             let found = set(&files, &[(index, &names), ("TensileLibrary_lazy_gfx906.dat", &[])]);
             let (index, library) = (index.as_bytes().to_vec(), names.get(left_out));

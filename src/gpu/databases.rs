@@ -9,29 +9,29 @@ use std::path::PathBuf;
 /// A database of MIOpen or rocFFT.
 #[derive(Clone, Debug)]
 pub struct Database {
-    /// Its path.
+    /// The path of the database.
     pub path: PathBuf,
-    /// The meaning of its name.
+    /// The kind, the GPU and the number of its compute units, from the file name.
     pub name: DatabaseName,
-    /// Its size in bytes.
+    /// The size of the file in bytes.
     pub size: u64,
     /// The SQLite header of the file, or the reason why SQLite refuses the file. `None` for a text
     /// file.
     pub header: Option<Result<DatabaseHeader, &'static str>>,
 }
 
-/// The meaning of a database's name.
+/// The parts of a database's file name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DatabaseName {
-    /// The kind.
+    /// The kind of database: the library that reads it, and its content.
     pub kind: DatabaseKind,
     /// The GPU, if the name has one.
     pub target: Option<TargetId>,
-    /// The number of its compute units, if the name has one.
+    /// The number of the GPU's compute units, if the name has one.
     pub compute_units: Option<u32>,
 }
 
-/// Kinds of databases.
+/// The kind of a database: the library that reads it, and its content.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum DatabaseKind {
     /// Compiled kernels of MIOpen: `*.kdb`.
@@ -40,12 +40,12 @@ pub enum DatabaseKind {
     Performance,
     /// The fastest algorithms that MIOpen found: `*.fdb.txt`.
     Find,
-    /// Compiled kernels of rocFFT.
+    /// Compiled kernels of rocFFT: `rocfft_kernel_cache*.db`.
     RocFft,
 }
 
 impl DatabaseKind {
-    /// The name in JSON.
+    /// The name in JSON, such as `miopen-kernels`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kernels => "miopen-kernels",

@@ -1,6 +1,6 @@
-//! The GPUs that audited files serve: device code by file, data directories, the HIP runtime of
-//! each process, and the coverage of targets. `audit::gpu` fills these types; rules and the view
-//! `gpu` read them. This module opens no file.
+//! The device code of audited files, and the GPUs that can run it: code by file, data directories,
+//! the HIP runtime of each process, and the coverage of targets. `audit::gpu` fills these types;
+//! rules and the view `gpu` read them. This module opens no file.
 
 pub mod compat;
 pub mod data;
@@ -20,9 +20,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Devices {
     /// The device code of each file that has any, with the defects in it.
     pub files: BTreeMap<FileId, DeviceCode>,
-    /// Files that could not be read, with the error.
+    /// Files whose device code could not be read completely, each with the reason.
     pub unreadable: Vec<(FileId, String)>,
-    /// Data directories.
+    /// The data sets: directories of code objects, and the kpack files of a program or library.
     pub sets: Vec<DataSet>,
     /// Databases of MIOpen and rocFFT.
     pub databases: Vec<databases::Database>,
@@ -33,6 +33,7 @@ pub struct Devices {
     /// Entry points that load device code.
     pub processes: Vec<Process>,
     /// The profile for device code that no entry point loads, and the reason for this profile.
+    /// `None` if the run reads no device code.
     pub profile: Option<(Profile, String)>,
 }
 
@@ -41,11 +42,11 @@ pub struct Devices {
 pub struct Process {
     /// The entry point.
     pub root: RootId,
-    /// The HIP runtime that it loads.
+    /// The HIP runtime that it loads, if any.
     pub runtime: Option<Runtime>,
-    /// The variant of the runtime, which decides the code that it accepts.
+    /// The variant of the HIP runtime, which decides which device code the process accepts.
     pub profile: Profile,
-    /// The reason for that profile.
+    /// The reason for `profile`, as a phrase for reports.
     pub reason: String,
     /// The device code that the process loads. Each unit has the files that load it, directly or
     /// through other files.
@@ -57,12 +58,12 @@ pub struct Process {
 pub enum Unit {
     /// A program or library with device code in it.
     File(FileId),
-    /// A data directory, by index in [`Devices::sets`].
+    /// A data set, by index in [`Devices::sets`].
     Data(usize),
 }
 
 impl Devices {
-    /// The targets of a unit, sorted.
+    /// The AMD targets for which a unit has code, sorted. Empty for an unknown unit.
     pub fn offers(&self, unit: Unit) -> Vec<TargetCode> {
         match unit {
             Unit::File(file) => self.files.get(&file).map(offers).unwrap_or_default(),
@@ -77,8 +78,8 @@ impl Devices {
         entries.filter(|entry| entry.target().is_some() || entry.code.is_some()).count()
     }
 
-    /// The profile for a unit: that of the first process that loads it, else that of the run, else
-    /// [`Profile::Stock`].
+    /// The profile for a unit: the profile of the first process that loads it, else the profile of
+    /// the run, else [`Profile::Stock`].
     pub fn profile(&self, unit: Unit) -> Profile {
         let loads = |process: &&Process| process.units.iter().any(|(known, _)| *known == unit);
         let own = self.processes.iter().find(loads).map(|process| process.profile);
@@ -94,13 +95,13 @@ impl Devices {
     }
 }
 
-/// True for a program, library or archive with device code in it. False for a file that is one code
-/// object or one bundle. A file of several containers in a row counts as a host.
+/// True for a program, library or archive with device code in it, and for a file of several
+/// containers in a row. False for a file that is a single code object or bundle.
 pub fn is_host(code: &DeviceCode) -> bool {
     code.wrappers > 0 || code.containers.iter().any(|container| container.offset > 0)
 }
 
-/// The AMD targets of a file, sorted. A target counts as not compressed if some of its code is not
+/// The AMD targets of a file, sorted. A target is marked as compressed only if all of its code is
 /// compressed.
 pub fn offers(code: &DeviceCode) -> Vec<TargetCode> {
     let mut all: BTreeSet<TargetCode> = BTreeSet::new();
@@ -117,7 +118,7 @@ pub fn offers(code: &DeviceCode) -> Vec<TargetCode> {
 /// One [`TargetCode`] for each target, preferably one that is not compressed.
 pub fn by_target(offers: BTreeSet<TargetCode>) -> Vec<TargetCode> {
     let mut out: Vec<TargetCode> = offers.into_iter().collect();
-    // `false` sorts first.
+    // An entry that is not compressed sorts first, so it is kept.
     out.dedup_by(|b, a| a.target == b.target);
     out
 }

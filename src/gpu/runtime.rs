@@ -11,14 +11,14 @@ use std::path::Path;
 /// A HIP runtime: a file that is called `libamdhip64.so*`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Runtime {
-    /// The file.
+    /// The file of the library libamdhip64.
     pub file: FileId,
     /// Major version, and minor version if the file name has it. `None` if the name has no version.
     pub version: Option<(u32, Option<u32>)>,
 }
 
 impl Runtime {
-    /// The runtime at `path`; `None` if the file name is not that of libamdhip64.
+    /// The runtime at `path`; `None` if the file name does not start with `libamdhip64.so`.
     pub fn at(file: FileId, path: &Path) -> Option<Self> {
         let name = path.file_name()?.as_bytes();
         let rest = name.strip_prefix(b"libamdhip64.so")?;
@@ -56,8 +56,9 @@ impl Runtime {
     }
 }
 
-/// The profile that applies, with the reason. It is the profile in the policy, else that of the
-/// distribution in whose directory the runtime is, else upstream's.
+/// The profile that applies, with the reason as a phrase for reports. The policy decides first,
+/// then the path `runtime` of libamdhip64, which may belong to a distribution. Otherwise the
+/// profile is upstream's.
 pub fn profile_of(policy: &Gpu, runtime: Option<&Path>) -> (Profile, String) {
     let stated = policy.loader.as_ref().and_then(|(name, _)| Profile::named(name));
     if let Some(profile) = stated {

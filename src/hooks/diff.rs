@@ -12,7 +12,7 @@ const CONTEXT: usize = 3;
 /// are equal.
 pub fn unified(old: &str, new: &str) -> String {
     let [old, new]: [Vec<&str>; 2] = [old, new].map(|text| text.split_inclusive('\n').collect());
-    // `TextDiff` would compile every diff algorithm of the crate, and add 0.8 MB.
+    // `TextDiff` would compile every diff algorithm of the crate, and add 0.8 MB to the program.
     let mut diff = Compact::new(Replace::new(Capture::new()), &*old, &*new);
     let Ok(()) = myers::diff(&mut diff, &*old, 0..old.len(), &*new, 0..new.len());
     let mut out = String::new();

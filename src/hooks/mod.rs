@@ -1,6 +1,7 @@
-//! Integrations with package managers, build systems and CI: files of `integrations/`, embedded.
-//! Each system has one folder in `integrations/` and one row in [`SYSTEMS`]. The path of a file in
-//! its folder is also its path below the directory of `--install`. `cli::hook` writes the files.
+//! Integrations with package managers, build systems and CI. The program contains their files,
+//! which are in `integrations/`. Each system has one folder there and one row in [`SYSTEMS`]. The
+//! path of a file in its folder is also its path below the directory of `--install`. `cli::hook`
+//! writes the files.
 
 mod diff;
 
@@ -8,11 +9,11 @@ pub use diff::unified;
 
 /// One system that can call linkaudit.
 pub struct HookSystem {
-    /// Its name on the command line.
+    /// The name of the system on the command line, such as `debian`.
     pub name: &'static str,
     /// One line for the list of systems.
     pub summary: &'static str,
-    /// The directory that `--install` takes, in words.
+    /// The directory to pass to `--install`, in words.
     pub dir: &'static str,
     /// The documentation page. It shows real output, and says what the integration blocks, how to
     /// allow a finding, and how to turn the integration off.
@@ -21,18 +22,18 @@ pub struct HookSystem {
     pub files: &'static [HookFile],
 }
 
-/// One file of a system.
+/// One file of an integration, contained in the program.
 pub struct HookFile {
-    /// Its path below the directory of `--install`.
+    /// The path of the file below the directory of `--install`.
     pub path: &'static str,
-    /// Its content.
+    /// The content of the file, installed unchanged.
     pub text: &'static str,
     /// True for an executable file.
     pub is_program: bool,
 }
 
 impl HookSystem {
-    /// The system of this name.
+    /// The row of [`SYSTEMS`] with this name; `None` for an unknown name.
     pub fn named(name: &str) -> Option<&'static Self> {
         SYSTEMS.iter().find(|system| system.name == name)
     }
@@ -73,7 +74,7 @@ macro_rules! system {
     };
 }
 
-/// All systems.
+/// All systems, in the order in which `linkaudit hook` lists them.
 pub const SYSTEMS: &[HookSystem] = &[
     system!(
         "nix",

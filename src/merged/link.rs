@@ -1,4 +1,5 @@
-//! Links of audited files for `cover`: the file as a root, and its link by the rules of one linker.
+//! Models links of audited files for `cover`: the file as an input that refers to symbols, and its
+//! link by the rules of one linker.
 
 use crate::audit::{Audit, Libraries, link_references};
 use crate::cover::{
@@ -12,9 +13,9 @@ use crate::tree::Tree;
 use object::elf;
 use std::sync::Arc;
 
-/// Repeats the link of `file` by the rules of one linker, with further archives before the shared
-/// libraries that it needs. The archives may define names for the file and for these libraries.
-/// `libraries` define the other names.
+/// Models the link of `file` by the rules of one linker. The file comes first, then `archives`,
+/// then the shared libraries in `needed`. The archives may define names for the file and for these
+/// libraries; `libraries` define the other names. The result is empty if `file` is not an object.
 pub fn link_again(
     (audit, tree): (&Audit, &dyn Tree),
     (file, needed, libraries): (FileId, &[FileId], &Libraries<'_>),
@@ -62,7 +63,7 @@ pub fn link_again(
     coverage
 }
 
-/// The object as a root for `cover`: a linked file that refers to `symbols`.
+/// The object as a root of a [`CoverageQuestion`]: a linked file that refers to `symbols`.
 pub(super) fn root(
     audit: &Audit,
     (file, object): (FileId, &Object),
@@ -83,7 +84,8 @@ pub(super) fn root(
     }
 }
 
-/// The kind of file that was linked.
+/// The kind of output of the link that made the object. [`OutputKind::Any`] for a file that is
+/// neither a program nor a shared object.
 pub fn output_kind(object: &Object) -> OutputKind {
     match object.role {
         Role::Program if object.is_library() => OutputKind::Shared,

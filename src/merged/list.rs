@@ -37,10 +37,13 @@ impl MergedFrom {
         }
     }
 
-    /// The list, reduced to the sets that matter: those that name an archive of `library`, or whose
-    /// directory `from` gives. If no set matters, all readable sets stay. Empty sets always stay.
-    /// An error if the list or a set that matters cannot be read (with its line), or if no set
-    /// stays.
+    /// The list, reduced to the relevant sets. A set is relevant if it names an archive of
+    /// `library`, or if `from` has its directory. If no set is relevant, all readable sets stay.
+    /// Readable empty sets always stay.
+    ///
+    /// # Errors
+    ///
+    /// The list or a relevant set cannot be read (the error has its line), or no set stays.
     pub fn listed(&self, library: &ArchiveSet) -> Result<DepsList, String> {
         let mut list = identified(self.list.as_ref().map_err(Clone::clone)?, library);
         let is_named = |set: &Set| self.from.iter().any(|(name, _)| name.as_bytes() == set.name);
@@ -71,7 +74,8 @@ fn identified(list: &DepsList, library: &ArchiveSet) -> DepsList {
     list
 }
 
-/// The name by which lists may refer to an archive: `NAME` for `libNAME.a`.
+/// The name by which lists may refer to an archive: `NAME` for `libNAME.a`. `None` for other file
+/// names.
 pub fn listed_name(library: &ArchiveSet, archive: ArchiveId) -> Option<&[u8]> {
     bare_name(library.entry(archive).path.file_name()?.as_bytes())
 }
@@ -92,7 +96,7 @@ pub fn merged(library: &ArchiveSet, list: Option<&BTreeSet<&[u8]>>) -> Vec<Archi
 }
 
 /// True if the archive holds members of at least `enough` other archives that are eligible in
-/// `sources`.
+/// `sources`. Members without a strong definition are ignored.
 fn holds(sources: &mut Sources<'_>, archive: ArchiveId, enough: usize) -> bool {
     let library = sources.library;
     let mut found: FastSet<ArchiveId> = FastSet::default();
@@ -113,23 +117,23 @@ fn holds(sources: &mut Sources<'_>, archive: ArchiveId, enough: usize) -> bool {
 /// definitions in all archives.
 const MOST_DEFINITIONS: usize = 16;
 
-/// Finds the archive that a member of a merged archive was copied from. Members that define the
-/// same names are compared only once, because all members of an archive are looked up. The
-/// conditions are stricter than those of [`crate::cover::Origins`].
+/// Finds the archive that a member of a merged archive was copied from. Callers look up all members
+/// of an archive, so members that define the same names are compared only once. The conditions are
+/// stricter than in [`crate::cover::Origins`].
 pub struct Sources<'l> {
     library: &'l ArchiveSet,
     /// By archive id: true for an archive from which members may have been copied.
     eligible: Vec<bool>,
-    /// The key of each member that was looked up ([`ArchiveSet::definitions_key`]). `owners` has all
-    /// archives for members with these keys.
+    /// The key of each member that was looked up ([`ArchiveSet::definitions_key`]). For these keys,
+    /// `owners` is complete.
     known: FastSet<u64>,
-    /// The first two eligible archives that have a member with some definitions. The key has the
-    /// hashes of these definitions, in their order.
+    /// For the definitions of a member, the first two eligible archives that have a member with the
+    /// same definitions. The key is the hashes of the definitions, in their order.
     owners: FastMap<&'l [u64], [Option<ArchiveId>; 2]>,
 }
 
 impl<'l> Sources<'l> {
-    /// Only the archives in `among` are eligible.
+    /// A search for origins in the archives of `among`.
     pub fn new(library: &'l ArchiveSet, among: impl Iterator<Item = ArchiveId>) -> Self {
         let mut eligible = vec![false; library.entries().count()];
         among.for_each(|archive| eligible[archive.index()] = true);

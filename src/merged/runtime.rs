@@ -4,10 +4,10 @@ use crate::format::deps_list::bare_name;
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// Directories that belong to a compiler, which adds their archives itself.
+/// Directories that belong to a compiler. The compiler links their archives by itself.
 const COMPILER_DIRS: &[&str] = &["gcc", "gcc-cross", "clang"];
-/// Directories that belong to a tool. Only that tool links the archives in them: they have a C
-/// library of their own.
+/// Directories that belong to a tool. Only that tool links the archives in them, with its own C
+/// library instead of glibc.
 const TOOL_DIRS: &[&str] = &["valgrind"];
 /// Archives of glibc. Dynamically linked files use glibc's shared libraries instead.
 const LIBC: &[&str] = &[
@@ -23,22 +23,25 @@ const LIBC: &[&str] = &[
     "libBrokenLocale.a",
 ];
 
-/// Archives of glibc whose names projects use too. They count only beside a C library.
+/// Archives of glibc with names that projects also use. Such an archive is taken as glibc's only
+/// beside `libc.a` or `libc.so`.
 const COMMON: &[&str] =
     &["libm.a", "libpthread.a", "libdl.a", "librt.a", "libutil.a", "libresolv.a"];
 
-/// Names of libraries that compilers bring, without `lib`.
+/// Libraries that compilers provide, by name without `lib`.
 const COMPILER: &[&str] = &["atomic", "gcc", "gcc_eh", "gcc_s", "stdc++"];
 
 /// True for the bare name of a library that the C library or the compiler provides (`pthread`).
-/// Linkers find such a library without help, and builds do not merge its archive into another one.
-/// An archive of a project may have the same name.
+/// Linkers find such a library without help, and builds do not merge its archive into another
+/// archive. An archive of a project may have the same name.
 pub fn is_system_name(name: &[u8]) -> bool {
     LIBC.iter().any(|archive| bare_name(archive.as_bytes()) == Some(name))
         || COMPILER.iter().any(|known| known.as_bytes() == name)
 }
 
-/// True for the bare name of such a library if none of its archives, at `paths`, is of a project.
+/// True for the bare name of a library that the compiler provides. Also true for a library of the C
+/// library, if none of the archives at `paths` belongs to a project. `is_there` is true for paths
+/// of existing files.
 pub fn is_system_library<'p>(
     name: &[u8],
     mut paths: impl Iterator<Item = &'p Path>,
@@ -48,8 +51,8 @@ pub fn is_system_library<'p>(
         || is_system_name(name) && paths.all(|path| is_runtime(path, is_there))
 }
 
-/// True for an archive that no fix links into a dynamically linked file: an archive of the C
-/// library, or one that a compiler or tool has for itself. `is_there` tells if a file exists.
+/// True for an archive that no fix links into a dynamically linked file. It is an archive of the C
+/// library, or only a compiler or a tool uses it. `is_there` is true for paths of existing files.
 pub fn is_runtime(path: &Path, is_there: &dyn Fn(&Path) -> bool) -> bool {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let beside = |name: &str| is_there(&path.with_file_name(name));
@@ -64,9 +67,10 @@ pub fn is_of_tool(path: &Path) -> bool {
     lies_in(path, TOOL_DIRS, 0)
 }
 
-/// True for a path in a directory with one of these names, with at least `below` more parts. A
-/// project may have the name of a compiler. A compiler's directory is inside a library directory,
-/// and its archives are in a directory for a machine or a version.
+/// True if the path has a directory with one of these names directly in a library directory, and at
+/// least `below` components after that directory. A compiler keeps its archives in a subdirectory
+/// for a machine or a version. `below` therefore excludes a project directory that is merely called
+/// `gcc` or `clang`.
 fn lies_in(path: &Path, names: &[&str], below: usize) -> bool {
     let parts: Vec<&str> = path.iter().map(|part| part.to_str().unwrap_or_default()).collect();
     let is_library_dir = |part: &str| part.starts_with("lib") || part.contains("-linux-");

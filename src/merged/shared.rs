@@ -1,5 +1,5 @@
 //! The shared libraries that a link may take definitions from, and the choice between several.
-//! `fix` and [`super::solve`] share it, so that both choose the same library.
+//! `fix` and [`super::solve`] use this module, so that both choose the same library.
 
 use super::runtime::is_system_name;
 use crate::audit::Audit;
@@ -23,19 +23,19 @@ use std::path::{Path, PathBuf};
 /// Symbols, keyed by the library that defines them.
 pub type Definers = BTreeMap<FileId, BTreeSet<Vec<u8>>>;
 
-/// The libraries to link, each with its symbols.
+/// The chosen libraries, each with the symbols that it defines for the link.
 pub type Choice = BTreeMap<FileId, ChosenLibrary>;
 
 /// A library that a link takes definitions from.
 #[derive(Debug, Default)]
 pub struct ChosenLibrary {
-    /// The symbols that it defines for the link.
+    /// The symbols that the library defines for the link.
     pub symbols: BTreeSet<Vec<u8>>,
     /// Libraries that define the same symbols differently. No evidence prefers one of them.
     pub rivals: Vec<FileId>,
 }
 
-/// The libraries in `providers` from which the link of `file` takes `symbol`.
+/// The libraries in `providers` from which a link of `file` can take `symbol`.
 pub fn shared_definers<'a>(
     (audit, providers): (&'a Audit, &'a Providers),
     file: FileId,
@@ -50,8 +50,8 @@ pub fn shared_definers<'a>(
     })
 }
 
-/// True for a library that a link can name. Plugins and modules of interpreters have no soname, or
-/// other file names (`_ctypes.cpython-311-x86_64-linux-gnu.so`).
+/// True for a library that a link can name. Plugins and interpreter modules have no soname, or a
+/// file name that does not start with `lib` (`_ctypes.cpython-311-x86_64-linux-gnu.so`).
 fn is_linkable(facts: &FileFacts) -> bool {
     let Some(object) = facts.object().filter(|object| object.is_library()) else { return false };
     let mut names = file_names(facts);
@@ -62,7 +62,7 @@ fn is_linkable(facts: &FileFacts) -> bool {
     }
 }
 
-/// The directories and file names of a file.
+/// The directory and file name of each path of a file.
 fn file_names(facts: &FileFacts) -> impl Iterator<Item = (&Path, &[u8])> {
     let paths = facts.names.iter().map(|name| name.path.as_path()).chain([&*facts.path]);
     paths.map(|path| {
@@ -71,9 +71,9 @@ fn file_names(facts: &FileFacts) -> impl Iterator<Item = (&Path, &[u8])> {
     })
 }
 
-/// The path by which builds link the library: its development link in a public directory, if there
-/// is one. A link comes before the file itself (`libfoo.so` before `libfoo-1.2.so`), and one beside
-/// the file before others.
+/// The path by which builds link the library: its development link in a public directory, else its
+/// own path. Links in the directory of the file come first. In one directory, a link comes before
+/// the file itself (`libfoo.so` before `libfoo-1.2.so`).
 pub fn link_path(facts: &FileFacts) -> PathBuf {
     let own = (facts.path.parent(), last_part(facts.path.as_os_str().as_bytes()));
     let links =
@@ -82,7 +82,7 @@ pub fn link_path(facts: &FileFacts) -> PathBuf {
     best.map_or_else(|| facts.path.to_path_buf(), |(dir, name)| dir.join(OsStr::from_bytes(name)))
 }
 
-/// True for the file name that `-lNAME` finds.
+/// True for a file name of a shared library that `-lNAME` finds.
 fn is_development_name(name: &[u8]) -> bool {
     name.starts_with(b"lib") && name.ends_with(b".so")
 }
@@ -93,7 +93,7 @@ type Evidence = (bool, usize, bool, bool, bool, Reverse<usize>);
 /// Compares the libraries that define symbols for one file.
 struct Ranking<'a> {
     audit: &'a Audit,
-    /// The directory of the file.
+    /// The directory of the file for which the libraries are compared.
     dir: &'a Path,
     /// The names that audited objects need.
     needed: FastSet<&'a [u8]>,
@@ -120,8 +120,9 @@ impl<'a> Ranking<'a> {
         }
     }
 
-    /// A library in a public directory, for the most symbols, with the name that `-l` finds, that
-    /// the compiler links by itself or that others need, and that brings the fewest libraries.
+    /// The evidence for a library, most important first: a public directory, the number of symbols,
+    /// and a system library. Then a name that `-l` finds, audited objects that need the library,
+    /// and the fewest needs that the file does not load yet.
     fn evidence(&self, library: FileId, symbols: usize) -> Evidence {
         let facts = &self.audit.corpus.files[library];
         let name = facts.library_name();
@@ -140,7 +141,8 @@ impl<'a> Ranking<'a> {
         (is_in_public, symbols, is_system, has_link, self.needed.contains(name), Reverse(needs))
     }
 
-    /// True if both libraries define one of the symbols, and not in the same way.
+    /// True if the libraries define one of the symbols differently. Two files with the same library
+    /// name never differ.
     fn differ(&self, library: FileId, other: FileId, symbols: &BTreeSet<Vec<u8>>) -> bool {
         let files = &self.audit.corpus.files;
         if files[library].library_name() == files[other].library_name() {
@@ -154,8 +156,8 @@ impl<'a> Ranking<'a> {
     }
 }
 
-/// Selects few libraries of `definers` for a file. Each step takes the library with the best
-/// evidence; if several are equally good, the first by path.
+/// Selects few libraries of `definers` that together define all symbols. Each step takes the
+/// library with the best evidence; if several are equally good, the first by path.
 pub fn choose(audit: &Audit, file: FileId, mut definers: Definers) -> Choice {
     let mut out = Choice::new();
     if definers.is_empty() {
@@ -186,9 +188,9 @@ pub fn choose(audit: &Audit, file: FileId, mut definers: Definers) -> Choice {
     }
 }
 
-/// Removes libraries from `definers` that were linked with another project's archive. The archive
-/// beside such a library, with its name, defines none of its symbols, and other archives among
-/// `candidates` define all of them.
+/// Removes libraries from `definers` that embed another project's archive. Such a library is beside
+/// an archive of the same name, which defines none of the symbols that the link would take from the
+/// library. Other archives define them all.
 pub(super) fn drop_embedding(
     audit: &Audit,
     candidates: &[ArchiveId],
@@ -225,8 +227,9 @@ pub(super) fn drop_embedding(
     }
 }
 
-/// The symbols of shared libraries that the link does not need, because these archives define all
-/// symbols that it would take from them. `shared` has the libraries that define each symbol.
+/// Finds the shared libraries that the link does not need, because `archives` define all symbols
+/// that it would take from them. Returns the symbols of these libraries. `shared` maps each symbol
+/// to the libraries that define it.
 pub(super) fn without_libraries<'s>(
     library: &ArchiveSet,
     archives: &BTreeSet<ArchiveId>,
@@ -248,8 +251,8 @@ pub(super) fn without_libraries<'s>(
     moved.map(|(name, _)| *name).collect()
 }
 
-/// Selects few libraries for `names`, to which members that join the link of `file` refer. The
-/// libraries in `banned` are left out.
+/// Selects few libraries that define `names`, to which the members added to the link of `file`
+/// refer. The libraries in `banned` are left out.
 pub(super) fn for_members(
     audit: &Audit,
     file: FileId,
@@ -260,7 +263,7 @@ pub(super) fn for_members(
         requested.insert(name, hash::gnu(name));
     }
     let providers = Providers::find(&audit.corpus, &requested, Vec::new());
-    // The compiler links the C library without being asked.
+    // The compiler links the C library by itself.
     let is_libc =
         |library: FileId| audit.corpus.files[library].library_name().starts_with(b"libc.");
     let mut definers = Definers::new();
@@ -274,7 +277,7 @@ pub(super) fn for_members(
 }
 
 /// True if the library defines a name that one of the members defines strongly: the process would
-/// have two copies of this code.
+/// have two copies of this code. Names for which [`is_replaceable`] is true are ignored.
 pub(super) fn has_copy(audit: &Audit, library: FileId, members: &[MemberId]) -> bool {
     let Some(object) = audit.corpus.files[library].object() else { return false };
     members.iter().any(|member| {

@@ -24,11 +24,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The archives that define the undefined symbols of one library.
 pub struct Solution {
-    /// The library.
+    /// The library with the undefined symbols.
     pub file: FileId,
     /// The members of the coverage, and the references between them.
     graph: Graph,
-    /// The answer of `cover`.
+    /// The members that the link takes, and the names that stay undefined.
     pub coverage: Coverage,
     /// For each undefined symbol of the library that has a candidate, the archives to add.
     pub by_symbol: BTreeMap<Vec<u8>, Arc<SymbolClosure>>,
@@ -41,7 +41,7 @@ pub struct Solution {
 /// The names that members add to a library when its link takes them.
 #[derive(Clone, Default)]
 pub struct Gain {
-    /// Names that the members define.
+    /// Names that the added members define.
     inside: FastSet<NameId>,
     /// Names that the members refer to and that stay undefined.
     pub outside: Vec<Vec<u8>>,
@@ -50,16 +50,16 @@ pub struct Gain {
 /// The members and archives that a link takes for one symbol.
 #[derive(Debug)]
 pub struct SymbolClosure {
-    /// The member that defines the symbol.
+    /// The member that defines the symbol in this link.
     pub first: MemberId,
-    /// The archive of that member; `None` if it is already linked.
+    /// The archive of the member `first`; `None` if the archive is already linked.
     pub provider: Option<ArchiveId>,
-    /// The archives of all members that the link takes, except those already linked.
+    /// The archives of all members that the link takes, except archives that are already linked.
     pub archives: BTreeSet<ArchiveId>,
-    /// The shared libraries that define names to which the members refer, except those already
-    /// linked.
+    /// The shared libraries that define names to which the members refer, except libraries that are
+    /// already linked.
     pub libraries: BTreeSet<FileId>,
-    /// Number of members that the link takes.
+    /// Number of members that the link takes for the symbol.
     pub members: usize,
     /// Names that the members refer to and that stay undefined.
     pub undefined: BTreeSet<Vec<u8>>,
@@ -99,11 +99,12 @@ impl Solved {
     }
 }
 
-/// Finds the candidate archives that define the undefined symbols of `file`, which was linked from
-/// `fat`. If a shared library defines a symbol, no archive is added for it, unless the link needs
-/// archives anyway that define all symbols of this library: with both, the process would have two
-/// copies of its code. A merged archive is different: its missing parts are added anyway. The
-/// archives in `without` are no candidates.
+/// Finds the candidate archives that define the undefined symbols of `file`. `fat` is the merged
+/// archive that the file was linked from. Without `fat`, a symbol that a shared library defines
+/// gets no archive, unless archives that the link needs anyway define all symbols of that library.
+/// Linking that library too would give the process two copies of the code. With `fat`, the missing
+/// parts of the merged archive are added even if a shared library defines them. The archives in
+/// `without` are not candidates. `None` if `file` is not an object.
 pub fn solve(
     audit: &Audit,
     file: FileId,
@@ -154,9 +155,9 @@ pub fn solve(
     Some(if fits { whole } else { solution })
 }
 
-/// The archives among `candidates` that define `symbols` for the file. Shared libraries define the
-/// names that one archive takes from another, and the names that no archive defines. A library is
-/// left out if it has the code of an archive that the link needs anyway.
+/// The archives among `candidates` that define `symbols` for the file. Shared libraries are
+/// preferred for names that one archive takes from another, and for names that no archive defines.
+/// A library is left out if it has a copy of code that the link takes from an archive anyway.
 fn solve_linked(
     of: (&Audit, FileId, &Object),
     fat: Option<ArchiveId>,
@@ -178,7 +179,7 @@ fn solve_linked(
     }
     while fat.is_none() {
         let found = for_members(audit, file, (&solution.names_between_archives(audit), &banned));
-        // A library does not define a reference with restricted visibility, and is found again.
+        // No library satisfies a restricted reference: the search may find a library again.
         let mut new: Vec<FileId> = found.into_keys().collect();
         new.retain(|library| !libraries.contains(library));
         if new.is_empty() {
@@ -199,8 +200,8 @@ fn solve_linked(
     solution
 }
 
-/// The archives among `candidates` that define `symbols` for the file. Its link has the merged
-/// archive and the shared libraries in `linked`.
+/// The archives among `candidates` that define `symbols` for the file. The link includes the merged
+/// archive `fat` and the shared libraries `added`.
 fn solve_for(
     (audit, file, object): (&Audit, FileId, &Object),
     (fat, added): (Option<ArchiveId>, &[FileId]),
@@ -245,7 +246,7 @@ struct Graph {
     output: (LinkOutput, Target),
 }
 
-/// The definition of a name that counts: the first strong one, else the first.
+/// The definition that the link uses for a name: the first strong one, else the first.
 #[derive(Clone, Copy)]
 struct Definer {
     /// Index of the member in the graph.
@@ -261,9 +262,9 @@ impl Definer {
 
 /// The references of one member.
 struct MemberReferences {
-    /// The members that define names that it refers to, each once, by index in the graph.
+    /// The members that define names to which the member refers, each once, by index in the graph.
     members: Vec<u32>,
-    /// Names that it refers to and that no member of the graph defines.
+    /// Names to which the member refers and that no member of the graph defines.
     open: Vec<NameId>,
 }
 
@@ -308,7 +309,7 @@ impl Graph {
         Self { members, definers, links, undefined, supplied, output }
     }
 
-    /// Fills `supplied`: the names that one of `added` defines, and none of the `linked` libraries.
+    /// Fills `supplied` with the names that one of `added` defines, and no library of `linked`.
     fn supply(&mut self, audit: &Audit, linked: &Libraries<'_>, added: &[FileId]) {
         let names = self.links.iter().filter(|_| !added.is_empty()).flat_map(|links| &links.open);
         let supplied = names.filter_map(|name| {
@@ -441,14 +442,14 @@ impl Graph {
     }
 }
 
-/// The name of a reference to `NAME@VERSION`: a linked file has the version in a table.
+/// `NAME` for a reference to `NAME@VERSION`: a linked file stores versions in a separate table.
 pub fn without_version(name: &[u8]) -> &[u8] {
     let at = memchr::memchr(b'@', name).filter(|at| *at > 0);
     &name[..at.unwrap_or(name.len())]
 }
 
 impl SymbolClosure {
-    /// True if all references of its members are known and defined.
+    /// True if all references of the closure's members are known and defined.
     pub fn is_closed(&self) -> bool {
         self.opaque.is_none() && self.undefined.is_empty()
     }
@@ -462,7 +463,7 @@ impl Gain {
 }
 
 impl Solution {
-    /// The closures of its symbols, each once.
+    /// The closures of all symbols, each once, in the order of their first members.
     pub fn parts(&self) -> Vec<&SymbolClosure> {
         let mut parts: Vec<&SymbolClosure> = self.by_symbol.values().map(|part| &**part).collect();
         parts.arrange_by_key(|part| part.first);
@@ -478,12 +479,12 @@ impl Solution {
         Cow::Owned(self.graph.gain(&audit.library, self.graph.firsts(parts)))
     }
 
-    /// All members that its parts take.
+    /// All members that the link takes for the symbols of the solution, sorted.
     pub fn members(&self) -> Vec<MemberId> {
         self.members_of(&self.parts())
     }
 
-    /// All members that these parts take.
+    /// All members that the link takes for these parts, sorted.
     pub fn members_of(&self, parts: &[&SymbolClosure]) -> Vec<MemberId> {
         let graph = &self.graph;
         let mut taken = Vec::new();
@@ -536,7 +537,7 @@ impl Solution {
     }
 
     /// The archives that define symbols for the library itself, if a smaller archive defines the
-    /// same symbols: an archive for one purpose comes before one that also has its members.
+    /// same symbols. A special-purpose archive is preferred to one that also contains its members.
     fn larger_archives(&self, audit: &Audit) -> FastSet<ArchiveId> {
         let archives = &audit.library;
         let size = |archive: ArchiveId| archives.members_of(archive).count();
@@ -554,7 +555,8 @@ impl Solution {
         self.coverage.ties.iter().filter(is_larger).map(|tie| tie.taken).collect()
     }
 
-    /// True if it defines as many symbols as `other`, with no more archives and undefined names.
+    /// True if this solution defines as many symbols as `other`, with no more archives and no more
+    /// undefined names.
     fn is_as_good_as(&self, other: &Self) -> bool {
         self.by_symbol.len() == other.by_symbol.len()
             && self.coverage.undefined.len() <= other.coverage.undefined.len()
@@ -568,15 +570,15 @@ impl Solution {
         first.map(|needed| audit.library.archive_of(needed.member)).collect()
     }
 
-    /// The members that the link takes from these archives.
+    /// The members that the link takes from the archives of [`Self::archives_for_library`].
     fn members_for_library(&self, audit: &Audit) -> Vec<MemberId> {
         let first = self.archives_for_library(audit);
         let members = self.coverage.needed.iter().map(|needed| needed.member);
         members.filter(|member| first.contains(&audit.library.archive_of(*member))).collect()
     }
 
-    /// The names that a member takes from another archive, except archives that define names for
-    /// the library itself, and the names that no archive defines for a member.
+    /// The names that a member takes from another archive, unless that archive also defines names
+    /// for the library itself. Also the names to which members refer and that no archive defines.
     fn names_between_archives(&self, audit: &Audit) -> FastSet<&[u8]> {
         let archive = |member: MemberId| audit.library.archive_of(member);
         let first = self.archives_for_library(audit);
@@ -591,7 +593,7 @@ impl Solution {
         crossing.chain(undefined.map(|name| &*name.symbol)).collect()
     }
 
-    /// Every archive to add.
+    /// The archives that the link lacks, for all symbols together.
     pub fn archives(&self) -> BTreeSet<ArchiveId> {
         self.by_symbol.values().flat_map(|part| part.archives.iter().copied()).collect()
     }

@@ -4,7 +4,8 @@
 
 use super::glob::{ByteSet, Token, is_nothing};
 
-/// A pattern as states. A match begins in `start` and ends in state 0, [`AutomatonState::End`].
+/// A pattern as a nondeterministic automaton, which reads one byte at a time. A match begins in
+/// `start` and ends in state 0, [`AutomatonState::End`].
 #[derive(Clone, Debug)]
 pub(super) struct Automaton {
     states: Vec<AutomatonState>,
@@ -18,7 +19,7 @@ enum AutomatonState {
     End,
     Byte(u8, usize),
     One(Box<ByteSet>, usize),
-    /// Any byte if true; any byte but `/` if false.
+    /// Any byte if true; any byte but `/` if false. The number is the next state.
     Any(bool, usize),
     Either(Vec<usize>),
 }
@@ -35,8 +36,8 @@ impl Automaton {
         self.states.len() - 1
     }
 
-    /// Adds states that match any number of bytes, and then continue with `next`. Returns the
-    /// first.
+    /// Adds states that match any number of bytes, and then continue with `next`. Returns the state
+    /// in which the match starts.
     fn repeated(&mut self, with_slash: bool, next: usize) -> usize {
         let any = self.add(AutomatonState::Any(with_slash, 0));
         let both = self.add(AutomatonState::Either(vec![any, next]));
@@ -44,7 +45,8 @@ impl Automaton {
         both
     }
 
-    /// Adds states that match `tokens`, and then continue with `next`. Returns the first.
+    /// Adds states that match `tokens`, and then continue with `next`. Returns the state in which
+    /// the match starts.
     fn before(&mut self, tokens: &[Token], mut next: usize) -> usize {
         for token in tokens.iter().rev() {
             next = match token {
@@ -88,9 +90,8 @@ impl Automaton {
         now.contains(&0)
     }
 
-    /// Adds a state, and the states reachable from it without consuming a byte,
-    /// unless they were added at
-    /// this position.
+    /// Adds `state` to `out`, and the states reachable from it without consuming a byte. States
+    /// that were already added at this position are skipped.
     fn enter(&self, state: usize, at: usize, seen: &mut [usize], out: &mut Vec<usize>) {
         let mut open = vec![state];
         while let Some(state) = open.pop() {

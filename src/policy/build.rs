@@ -23,15 +23,15 @@ use toml::de::DeTable;
 
 /// The result of building one policy.
 pub(super) struct Built {
-    /// Its entries, without those of the policies that it extends.
+    /// The policy's own entries. The policies that it extends are not merged yet.
     pub(super) policy: Policy,
-    /// Names of policies that are merged before it, with their positions in the text.
+    /// Names of policies that are merged before this one, with their positions in the text.
     pub(super) extends: Vec<(String, Range<usize>)>,
-    /// Its errors.
+    /// The errors in the text of the policy, in the order of their positions.
     pub(super) problems: Vec<PolicyError>,
 }
 
-/// Reads one policy. Entries have `origin` as source; paths are relative to `dir`.
+/// Reads one policy. Entries have `origin` as source; `dir` is the base of relative paths.
 pub(super) fn build(
     source: &Arc<PolicySource>,
     origin: &Arc<str>,
@@ -310,7 +310,8 @@ impl PolicyBuilder<'_> {
         Gpu { targets: self.list(table, "targets", "this target"), exact, loader }
     }
 
-    /// The texts of a list, with its origin. A later policy replaces the whole list.
+    /// The texts in the list `key`, with its origin; `None` without the key. A later policy
+    /// replaces the whole list.
     fn list(&mut self, table: &Table, key: &str, what: &str) -> Option<(Vec<String>, Origin)> {
         let mut seen = SeenTexts::new();
         let mut out = Vec::new();
@@ -321,7 +322,7 @@ impl PolicyBuilder<'_> {
         Some((out, self.origin(&table.get(key)?.span)))
     }
 
-    /// The patterns of a key. `tree` has already rejected invalid ones.
+    /// The patterns at the key `key`. `tree` has already rejected invalid ones.
     fn patterns(&mut self, table: &Table, key: &str, new: NewPattern) -> Vec<Pattern> {
         let mut seen = SeenTexts::new();
         let mut out = Vec::new();
@@ -413,7 +414,7 @@ impl PolicyBuilder<'_> {
     }
 }
 
-/// Texts seen so far, with their offsets in the policy.
+/// The texts of earlier entries of one list, with their offsets in the policy.
 type SeenTexts = BTreeMap<String, usize>;
 /// [`Pattern::path`] or [`Pattern::name`].
 type NewPattern = fn(&str) -> Result<Pattern, String>;

@@ -4,9 +4,9 @@
 /// A policy that is selected by name, not by path.
 #[derive(Debug)]
 pub struct BuiltIn {
-    /// Its name for `--policy` and `extends`.
+    /// The name for `--policy` and `extends`.
     pub name: &'static str,
-    /// Its TOML text.
+    /// The content of the policy file, in TOML.
     pub text: &'static str,
 }
 
@@ -32,7 +32,7 @@ pub const BUILT_IN: &[BuiltIn] = &[
     },
 ];
 
-/// The built-in policy of this name.
+/// The policy of [`BUILT_IN`] with this name; `None` if there is none.
 pub fn find(name: &str) -> Option<&'static BuiltIn> {
     BUILT_IN.iter().find(|policy| policy.name == name)
 }

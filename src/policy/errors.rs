@@ -12,19 +12,19 @@ use std::sync::Arc;
 /// may have thousands.
 const MOST: usize = 200;
 
-/// The text of one policy.
+/// The text of one policy, with an index of its lines.
 #[derive(Debug)]
 pub(super) struct PolicySource {
     /// The name of the policy, as given.
     pub(super) name: Arc<str>,
-    /// Its content.
+    /// The content of the policy.
     pub(super) text: String,
     /// Offsets of line ends, for fast lookup: every entry needs its line number.
     ends: Vec<usize>,
 }
 
 impl PolicySource {
-    /// The text of a policy, and its name in error messages.
+    /// Indexes the lines of `text`. `name` is the name of the policy in error messages.
     pub(super) fn new(name: Arc<str>, text: String) -> Self {
         let ends = text.match_indices('\n').map(|(at, _)| at).collect();
         Self { name, text, ends }
@@ -36,7 +36,7 @@ impl PolicySource {
         u32::try_from(before + 1).expect("policies are read up to some megabytes")
     }
 
-    /// The offset of a line and a column, where the column is in bytes from 1.
+    /// The byte offset of a line and a column. Both are counted from 1; the column is in bytes.
     pub(super) fn offset(&self, line: usize, column: usize) -> usize {
         let before = self.text.split_inclusive('\n').take(line.saturating_sub(1));
         before.map(str::len).sum::<usize>() + column.saturating_sub(1)
@@ -54,17 +54,17 @@ impl PolicySource {
     }
 }
 
-/// One error.
+/// An error in the text of a policy, or an error that prevents its loading.
 #[derive(Debug)]
 pub(super) struct PolicyError {
-    /// Its position; `None` if it is outside of any policy's text.
+    /// The policy and the byte range of the error; `None` if it is outside of any policy's text.
     pub(super) place: Option<(Arc<PolicySource>, Range<usize>)>,
-    /// The error.
+    /// The message, without the correction.
     pub(super) wrong: String,
-    /// The correction.
+    /// The correction, as an instruction to the author.
     pub(super) right: String,
-    /// True if a key is missing. If the file is not valid TOML, such an error is unreliable: the
-    /// key may be in a part that could not be parsed.
+    /// True for an error about a missing key. If the file is not valid TOML, the key may be in a
+    /// part that could not be parsed.
     pub(super) lacking: bool,
 }
 
@@ -75,7 +75,7 @@ pub struct PolicyErrors {
 }
 
 impl PolicyErrors {
-    /// `Ok` if there are no errors.
+    /// Collects errors, without those that repeat the error before them; `Ok` if there are none.
     pub(super) fn of(mut problems: Vec<PolicyError>) -> Result<(), Self> {
         let mut seen = BTreeSet::new();
         problems.retain(|problem| {
@@ -85,12 +85,13 @@ impl PolicyErrors {
         if problems.is_empty() { Ok(()) } else { Err(Self { problems }) }
     }
 
-    /// Number of errors.
+    /// Number of errors, without the repeated ones.
     pub fn count(&self) -> usize {
         self.problems.len()
     }
 
-    /// The errors with their lines, as text for the terminal. Beyond 200, they are only counted.
+    /// The errors with their lines, as text for the terminal. Errors after the first 200 are only
+    /// counted. `color` adds ANSI colours.
     pub fn render(&self, color: bool) -> String {
         let renderer = if color { Renderer::styled() } else { Renderer::plain() };
         let shown = self.problems.iter().take(MOST);
@@ -116,7 +117,7 @@ impl PolicyError {
         self.place.as_ref().map(|(source, _)| &*source.name)
     }
 
-    /// An error outside of any policy's text, in the style of all messages.
+    /// An error outside of any policy's text, in the style of the program's other messages.
     fn message(&self, color: bool) -> String {
         let word = |code: &str, word: &str| {
             if color { format!("\x1b[{code}m{word}\x1b[0m") } else { word.to_owned() }
@@ -126,7 +127,7 @@ impl PolicyError {
         format!("{error} {}\n{help} {}", shown(&self.wrong), shown(&self.right))
     }
 
-    /// An error with its line.
+    /// The error as text, with the line of the policy at its position.
     fn render(
         &self,
         (source, span): &(Arc<PolicySource>, Range<usize>),

@@ -1,26 +1,26 @@
-//! The syntax of globs, as the crate globset reads it; tests compare the two. Patterns in policies
-//! are globs. [`super::simple`] and [`super::automaton`] match them.
+//! Parses globs in the syntax of the crate globset; tests check that both match the same texts.
+//! Patterns in policies are globs. [`super::simple`] and [`super::automaton`] match them.
 
-/// One part of a glob.
+/// One part of a parsed glob. In paths, `?` and `*` do not match `/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     /// A literal byte.
     Byte(u8),
-    /// `?`
+    /// `?`: one byte.
     Any,
-    /// `*`
+    /// `*`: any number of bytes.
     Many,
     /// `**/`: the empty text, or any text that ends with `/`.
     Deep,
     /// `**` at the end of a path or of a branch: anything.
     Rest,
-    /// `[…]`
+    /// `[…]`: one byte of a set.
     Class(Box<ByteSet>),
-    /// `{a,b}`
+    /// `{a,b}`: one of several sequences.
     Either(Vec<Vec<Token>>),
 }
 
-/// A set of bytes.
+/// A set of bytes: the element at an index is true if the set has this byte.
 pub(super) type ByteSet = [bool; 256];
 
 /// Parses a glob. The error is a message for the author of the policy.
@@ -42,7 +42,8 @@ pub(super) fn parse(text: &str) -> Result<Vec<Token>, String> {
     Ok(if tokens == [Token::Deep] { vec![Token::Rest] } else { tokens })
 }
 
-/// True if the tokens match only the empty text: such an alternative is ignored.
+/// True if the tokens match only the empty text. The matchers ignore a branch of `{a,b}` for which
+/// this is true.
 pub(super) fn is_nothing(tokens: &[Token]) -> bool {
     let nothing = |token: &Token| match token {
         Token::Either(branches) => branches.iter().all(|branch| is_nothing(branch)),
@@ -72,7 +73,7 @@ impl Parser<'_> {
         self.rest.clone().next()
     }
 
-    /// The sequence that is being read.
+    /// The innermost open sequence, to which the next token is added.
     fn sequence(&mut self) -> &mut Vec<Token> {
         if self.branches.is_empty() {
             self.branches.push(Vec::new());

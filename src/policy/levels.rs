@@ -14,7 +14,7 @@ impl Policy {
         self.set_level_of(rule).unwrap_or(default)
     }
 
-    /// The level that a policy or an option sets for a rule or its group.
+    /// The level that a policy or an option sets for a rule or its group; `None` without a setting.
     pub fn set_level_of(&self, rule: &KnownRule) -> Option<Level> {
         let set = self.setting(rule.id).or_else(|| self.setting(rule.group.name));
         set.map(|set| set.level)

@@ -19,20 +19,20 @@ use toml::de::DeTable;
 /// Maximum length of a chain of `extends`.
 const MOST_DEEP: usize = 32;
 
-/// Access to policy files.
+/// Access to policy files, which the command line gives to [`load`].
 pub trait PolicyFiles {
-    /// The bytes of a file.
+    /// The content of a file, or the error of opening or reading it.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
-    /// The identity of a file, equal for all of its names.
+    /// A path that identifies the file: it is the same for all names of the file.
     fn real(&self, path: &Path) -> PathBuf;
 }
 
-/// The text that names a policy; `None` for the command line.
+/// The place of the text that names a policy; `None` if the command line names it.
 type TextRange = Option<(Arc<PolicySource>, Range<usize>)>;
 
 /// Merges the built-in default, then the policies in `named`, in order. Each is the name of a
 /// built-in or a file. A policy that is named or extended several times is merged at its first
-/// occurrence.
+/// occurrence. The error holds all errors of these policies.
 pub fn load<'a>(
     named: impl IntoIterator<Item = &'a OsStr>,
     files: &dyn PolicyFiles,
@@ -238,14 +238,14 @@ pub fn built_in_names() -> Vec<String> {
     files.chain(wheel::built_in_names()).collect()
 }
 
-/// The file of a named policy, and the platform that the name selects in a file of auditwheel.
+/// Splits the name of a policy: the file, and the platform that the name selects in a file of
+/// auditwheel (`FILE#PLATFORM`). The platform is `None` if the name selects none.
 pub fn split_tag(name: &str) -> (&str, Option<&str>) {
     wheel::split(name).unwrap_or((name, None))
 }
 
-/// True if the file has the format of a policy. Only files that a policy extends are checked.
-/// Errors are shown with lines of the file, so a policy could otherwise print the lines of any
-/// file.
+/// True if the file has the format of a policy. Only files that a policy extends are checked. Error
+/// messages show lines of the file, so without this check a policy could print lines of any file.
 fn is_policy(text: &str, is_json: bool) -> bool {
     if is_json {
         return serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
@@ -253,16 +253,16 @@ fn is_policy(text: &str, is_json: bool) -> bool {
     DeTable::parse(text).is_ok_and(|table| table.get_ref().contains_key("schema"))
 }
 
-/// The text of an error without the number that Rust appends.
+/// The text of an error in lower case, without the number that Rust appends.
 fn plain(error: &io::Error) -> String {
     let text = show(error.to_string().as_bytes());
     text.split(" (os error").next().unwrap_or(&text).to_lowercase()
 }
 
-/// The built-in policies that a name may mean; `names` are all of them. `None` for the name of a
-/// file.
+/// A correction with the built-in policies that a name may mean; `names` are all built-in policies.
+/// `None` if the name looks like a file name.
 fn meant(name: &str, names: &[&str]) -> Option<String> {
-    // The nearest release is another one: the reader chooses.
+    // The nearest name may be another release, so the correction lists all releases.
     let family =
         ["manylinux_", "musllinux_", "rocm-"].into_iter().find(|family| name.starts_with(family));
     if let Some(family) = family {

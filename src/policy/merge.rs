@@ -48,13 +48,13 @@ impl Policy {
         replace(&mut self.gpu.loader, later.gpu.loader);
     }
 
-    /// Adds settings of levels, which override earlier ones.
+    /// Adds settings of levels. Each overrides earlier settings with the same name.
     pub fn set(&mut self, levels: Vec<LevelSetting>) {
         put_last(&mut self.levels, levels, |setting| setting.name.clone());
     }
 
-    /// Appends the waivers of a later policy. A waiver with the rule and the selectors of an
-    /// earlier one replaces it; of identical waivers, one stays.
+    /// Appends the waivers of a later policy. A waiver with the same rule and selectors as an
+    /// earlier waiver replaces the earlier one. Identical waivers become one.
     fn append_waivers(&mut self, later: Vec<Waiver>) {
         if later.is_empty() {
             return;
@@ -97,7 +97,7 @@ impl Waiver {
     }
 }
 
-/// Appends `more`. Of several entries with the same key, only the last stays, where it is.
+/// Appends `more`. If several entries have the same key, only the last stays, at its position.
 fn put_last<T>(all: &mut Vec<T>, more: Vec<T>, key: impl Fn(&T) -> String) {
     all.extend(more);
     let mut seen = FastSet::default();
@@ -114,7 +114,7 @@ fn demand(symbol: &SymbolAt) -> [String; 3] {
     [path, library, symbol.symbol.text().to_owned()]
 }
 
-/// Adds entries with new keys. Of two entries with the same key, the one whose origin sorts first
+/// Adds entries with new keys. If two entries have the same key, the entry whose origin sorts first
 /// stays, so that the order of policies does not matter.
 fn unite<T: ListEntry, K: Ord>(all: &mut Vec<T>, more: Vec<T>, key: impl Fn(&T) -> K) {
     if more.is_empty() {
@@ -140,7 +140,7 @@ fn unite<T: ListEntry, K: Ord>(all: &mut Vec<T>, more: Vec<T>, key: impl Fn(&T) 
 
 /// An entry of a list in policies.
 trait ListEntry {
-    /// Its source and line.
+    /// The source and line of the entry.
     fn origin(&self) -> &Origin;
 }
 

@@ -2,7 +2,7 @@
 //! their host programs. This file defines the model: the valid policies of a run, merged.
 //! [`crate::plan::Plan`] holds the model, and every stage may read it.
 //!
-//! These modules turn files into the model:
+//! These modules read files into the model, or write text from it:
 //! - `load` finds policies by name, with those that they extend, and decides their order.
 //! - `tree` checks keys and values against the table in `shape`; `words` and `value_errors` define
 //!   the kinds of text.
@@ -78,11 +78,11 @@ pub fn source_in_words(source: &str) -> String {
 /// A calendar day; days compare chronologically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Day {
-    /// The year.
+    /// The year of the Gregorian calendar.
     pub year: u16,
-    /// 1 to 12.
+    /// The month, 1 to 12.
     pub month: u8,
-    /// 1 to 31.
+    /// The day of the month, 1 to 31.
     pub day: u8,
 }
 
@@ -95,11 +95,11 @@ impl std::fmt::Display for Day {
 /// An entry that names a rule by an old id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renamed {
-    /// The id in the policy.
+    /// The old id, as the policy spells it.
     pub old: String,
-    /// The current id.
+    /// The current id of the same rule.
     pub new: &'static str,
-    /// Its location.
+    /// The source and line of the entry.
     pub origin: Origin,
 }
 
@@ -113,74 +113,76 @@ pub struct Policy {
     /// Levels of rules and groups, each name once; [`Policy::level_of`] selects the one that
     /// applies.
     pub levels: Vec<LevelSetting>,
-    /// `[[waive]]`
+    /// The `[[waive]]` entries: findings that the policy accepts.
     pub waivers: Vec<Waiver>,
-    /// `[require] files`, `headers`, `pkgconfig` and `programs`
+    /// `[require] files`, `headers`, `pkgconfig` and `programs`: files that a prefix must have.
     pub required_files: Vec<RequiredFile>,
-    /// `[require] cmake-packages`
+    /// `[require] cmake-packages`: CMake packages that a prefix must have.
     pub required_packages: Vec<RequiredPackage>,
-    /// `[require] symbols`
+    /// `[require] symbols`: symbols that certain files must define.
     pub required_symbols: Vec<SymbolAt>,
-    /// `[forbid] libraries`
+    /// `[forbid] libraries`: libraries that no object may need.
     pub forbidden_libraries: Vec<ForbiddenLibrary>,
-    /// `[forbid] symbols`
+    /// `[forbid] symbols`: symbols that certain files may neither define nor refer to.
     pub forbidden_symbols: Vec<SymbolAt>,
-    /// `[limits.symbol-versions]`
+    /// `[limits.symbol-versions]`: the newest symbol versions that objects may need.
     pub version_limits: Vec<VersionLimit>,
-    /// `[search-path]`
+    /// `[search-path]`: requirements for DT_RPATH and DT_RUNPATH.
     pub search_path: SearchPath,
-    /// `[gpu]`
+    /// The `[gpu]` table: requirements for device code.
     pub gpu: Gpu,
-    /// `[[host]]`
+    /// The `[[host]]` entries: host programs, with patterns that recognise their plugins.
     pub hosts: Vec<HostEntry>,
-    /// `[[archive]]`
+    /// The `[[archive]]` entries: requirements for static archives.
     pub archives: Vec<ArchivePolicy>,
-    /// `[[provider]]`
+    /// The `[[provider]]` entries: names of archives that define symbols.
     pub providers: Vec<ProviderEntry>,
     /// `[provided] libraries`: sonames that the target system provides. The libraries are not
-    /// opened, and not reported as missing. Policies of auditwheel also list such sonames.
+    /// opened, and not reported as missing. [`Self::platforms`] has the sonames that a platform of
+    /// auditwheel provides.
     pub provided: Vec<Provided>,
-    /// `[provided] only`: true if no other library from outside of the prefix may be needed.
+    /// `[provided] only`: true if objects may not need any other library from outside of the
+    /// prefix. `None` if no policy sets it.
     pub provided_only: Option<(bool, Origin)>,
-    /// Platforms that the policy demands by name.
+    /// Platforms that the policy demands by name, such as `manylinux_2_28`.
     pub platforms: Vec<Platform>,
 }
 
 /// The level of a rule or group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LevelSetting {
-    /// The rule or group.
+    /// The id of a rule, or the name of a group.
     pub name: String,
-    /// Its level.
+    /// The level of the rule, or of all rules of the group.
     pub level: Level,
-    /// Its location.
+    /// The source and line of the entry.
     pub origin: Origin,
 }
 
 /// A `[[waive]]` entry: accepted findings of one rule. All selectors that are set must match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiver {
-    /// The id of a rule.
+    /// The id of the rule whose findings are accepted.
     pub rule: String,
-    /// Matches the path below the prefix.
+    /// Matches the path below the prefix; not compared if `None`.
     pub path: Option<Pattern>,
-    /// Matches the raw symbol.
+    /// Matches the raw symbol; not compared if `None`.
     pub symbol: Option<Pattern>,
-    /// Matches the version.
+    /// Matches the symbol version; not compared if `None`.
     pub version: Option<Pattern>,
-    /// Matches the needed name of the library.
+    /// Matches the needed name of the library; not compared if `None`.
     pub library: Option<Pattern>,
-    /// Matches the GPU target.
+    /// Matches the GPU target; not compared if `None`.
     pub target: Option<Pattern>,
-    /// Matches the archive member.
+    /// Matches the archive member; not compared if `None`.
     pub member: Option<Pattern>,
-    /// Matches the detail.
+    /// Matches the `detail` of a finding, as in JSON reports; not compared if `None`.
     pub detail: Option<Pattern>,
     /// The reason why the findings are accepted.
     pub reason: String,
-    /// The last day on which it applies.
+    /// The last day on which the waiver applies; `None` if it does not expire.
     pub expires: Option<Day>,
-    /// Its location.
+    /// The source and line of the entry.
     pub origin: Origin,
 }
 
@@ -200,7 +202,7 @@ impl Waiver {
     }
 }
 
-/// Lists of files that a prefix must have.
+/// A list of files that a prefix must have; each list is a key of `[require]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileList {
     /// Files by their paths.
@@ -214,10 +216,10 @@ pub enum FileList {
 }
 
 impl FileList {
-    /// All lists.
+    /// All lists, in the order in which `policy show` writes them.
     pub const ALL: [Self; 4] = [Self::Files, Self::Headers, Self::PkgConfig, Self::Programs];
 
-    /// The key in `[require]`.
+    /// The key of the list in the table `[require]`.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Files => "files",
@@ -248,8 +250,8 @@ impl Policy {
         self.providers.iter().any(provider) || self.archives.iter().any(covers)
     }
 
-    /// The components that the policy requires of a CMake package. Case does not matter in its
-    /// name.
+    /// The components that the policy requires of a CMake package. The case of the package name is
+    /// ignored.
     pub fn components_of(&self, package: &[u8]) -> impl Iterator<Item = Vec<u8>> {
         let is_it = |one: &&RequiredPackage| one.name.as_bytes().eq_ignore_ascii_case(package);
         let required = self.required_packages.iter().filter(is_it);
@@ -264,22 +266,22 @@ pub struct RequiredPackage {
     pub name: String,
     /// Components that must be found.
     pub components: Vec<String>,
-    /// The reason, if the policy has one.
+    /// The reason that the entry gives, for reports; `None` if it gives none.
     pub reason: Option<String>,
-    /// Its location.
+    /// The source and line of the entry.
     pub origin: Origin,
 }
 
 /// A file that a prefix must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequiredFile {
-    /// The list that has the entry.
+    /// The list of `[require]` that names the file.
     pub list: FileList,
-    /// The entry as written.
+    /// The path or name of the file, as written in the policy.
     pub text: String,
     /// Matches paths below the prefix; one match is enough.
     pub path: Pattern,
-    /// Its location.
+    /// The source and line of the entry.
     pub origin: Origin,
 }
 
@@ -289,14 +291,14 @@ pub struct SymbolAt {
     /// Matches paths below the prefix. `None`: any file may define a required symbol, and every
     /// file is checked for a forbidden symbol.
     pub path: Option<Pattern>,
-    /// Matches needed names, for forbidden symbols. If a pattern is set, only objects that need a
-    /// matching library are checked, and only their strong references count.
+    /// Matches needed names, for forbidden symbols. If a pattern is set, the entry applies only to
+    /// strong references of objects that need a matching library.
     pub library: Option<Pattern>,
     /// A raw name if the symbol is required, a pattern if it is forbidden.
     pub symbol: Pattern,
-    /// The reason, if the policy has one.
+    /// The reason that the entry gives, for reports; `None` if it gives none.
     pub reason: Option<String>,
-    /// Its location.
+    /// The source and line of the entry.
     pub origin: Origin,
 }
 
@@ -305,61 +307,62 @@ pub struct SymbolAt {
 pub struct ForbiddenLibrary {
     /// Matches the needed name.
     pub name: Pattern,
-    /// The reason, if the policy has one.
+    /// The reason that the entry gives, for reports; `None` if it gives none.
     pub reason: Option<String>,
-    /// Its location.
+    /// The source and line of the entry.
     pub origin: Origin,
 }
 
 /// The newest version of a family that objects may need: `GLIBC` up to `2.17`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionLimit {
-    /// The text before the underscore and the number.
+    /// The text before the underscore and the number: `GLIBC` in `GLIBC_2.17`.
     pub family: String,
-    /// The newest allowed version number: `2.17` is `[2, 17]`.
+    /// The newest allowed version number: `2.17` is `[2, 17]`. Not compared if `listed` is set.
     pub newest: Vec<u32>,
-    /// The numbers of all versions that objects may need, if a platform lists them.
+    /// The numbers of all versions that objects may need, if a platform lists them; otherwise
+    /// `None`.
     pub listed: Option<BTreeSet<String>>,
-    /// Its location.
+    /// The source and line of the entry.
     pub origin: Origin,
 }
 
 /// Requirements for the search paths of objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchPath {
-    /// The tag that objects must use, if they have a search path.
+    /// The tag that objects with a search path must use; `None` accepts both tags.
     pub require: Option<(SearchTag, Origin)>,
     /// Allowed starts of entries, compared component by component; `None` allows everything.
     pub allow: Option<(Vec<String>, Origin)>,
 }
 
 impl SearchPath {
-    /// True if it requires anything.
+    /// True if the policy has a requirement for search paths.
     pub fn is_set(&self) -> bool {
         self.require.is_some() || self.allow.is_some()
     }
 }
 
-/// `[search-path] require`
+/// The value of `[search-path] require`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchTag {
-    /// DT_RPATH
+    /// Search paths must be DT_RPATH.
     Rpath,
-    /// DT_RUNPATH
+    /// Search paths must be DT_RUNPATH.
     Runpath,
     /// No search path is allowed.
     None,
 }
 
-/// `[gpu]`
+/// The `[gpu]` table: requirements for device code, and the HIP runtime that loads it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gpu {
-    /// Processors that the device code must support.
+    /// GPU targets, such as `gfx90a`, that all device code must serve; `None` requires none.
     pub targets: Option<(Vec<String>, Origin)>,
-    /// True if the device code must support only these processors.
+    /// True if the device code may serve no other targets; `None` if no policy sets it.
     pub exact: Option<(bool, Origin)>,
-    /// `stock`, `debian` or `nix`: the profile of the HIP runtime, which decides the code objects
-    /// that it accepts.
+    /// `stock`, `debian` or `nix`: the profile of the HIP runtime, which decides which code objects
+    /// the runtime accepts. `None` if no policy sets it.
     pub loader: Option<(String, Origin)>,
 }
 
@@ -367,7 +370,7 @@ pub struct Gpu {
 /// symbols of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostEntry {
-    /// The name, such as `python`.
+    /// The name of the host program in reports, such as `python`.
     pub name: String,
     /// Patterns for paths below the prefix: matching files are its plugins.
     pub plugins: Vec<Pattern>,
@@ -376,15 +379,15 @@ pub struct HostEntry {
     /// Patterns for names that the host program provides to its plugins.
     pub symbols: Vec<Pattern>,
     /// The program, as a path below the prefix. If the program exists, plugins are resolved in its
-    /// real scope.
+    /// real scope. `None` if the entry names no program.
     pub executable: Option<String>,
     /// Libraries that the program loads before its plugins, as paths below the directory of a
     /// plugin or one of its parents.
     pub loads: Vec<String>,
-    /// The name of a file beside the program. It lists the libraries that the program opens before
-    /// its plugins, one in each line.
+    /// The name of a file beside the program. Each line of the file names a library that the
+    /// program opens before its plugins. `None` if the entry names no file.
     pub list: Option<String>,
-    /// Its location.
+    /// The source and line of the entry.
     pub origin: Origin,
 }
 
@@ -395,15 +398,16 @@ pub struct ArchivePolicy {
     pub matches: Pattern,
     /// If a member refers to a symbol with a matching name, a member of the archive must define it.
     pub covers: Vec<Pattern>,
-    /// The list of archives that it is merged from.
+    /// The path of the list of archives that the archive is merged from; `None` if the policy names
+    /// none.
     pub deps_list: Option<PathBuf>,
-    /// Archive sets of the list, each with the directory of its archives.
+    /// Variables of the list that hold archives, each with the directory of these archives.
     pub from: Vec<(String, PathBuf)>,
-    /// Its location.
+    /// The source and line of the entry.
     pub origin: Origin,
 }
 
-/// A `[[provider]]` entry: names the archive that defines a symbol, although that archive was not
+/// A `[[provider]]` entry: the name of an archive that defines a symbol, for archives that were not
 /// read. `{T}` stands for the same text in the symbol and in the name of the archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderEntry {
@@ -411,20 +415,20 @@ pub struct ProviderEntry {
     pub symbol: String,
     /// The archive's bare name, without `lib` and `.a`.
     pub archive: String,
-    /// The file name of the list that should have the archive.
+    /// The file name of the list that should have the archive; `None` if the entry names no list.
     pub list: Option<String>,
     /// Matches the path, below the prefix, of files that refer to the symbol; `None` for every
     /// file.
     pub path: Option<Pattern>,
-    /// Its location.
+    /// The source and line of the entry.
     pub origin: Origin,
 }
 
 /// A soname that the target system provides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Provided {
-    /// The soname.
+    /// The DT_SONAME of the library.
     pub soname: String,
-    /// Its location.
+    /// The source and line of the entry.
     pub origin: Origin,
 }

@@ -6,8 +6,9 @@ use super::glob;
 use super::simple::Simple;
 use std::sync::OnceLock;
 
-/// Maximum length of a pattern in bytes. [`MOST_ALTERNATIVES`] is the maximum number of `{` in it.
+/// Maximum length of a pattern, in bytes.
 const MOST_BYTES: usize = 1000;
+/// Maximum number of `{` in a pattern.
 const MOST_ALTERNATIVES: usize = 32;
 
 /// A glob: `*`, `?`, `[…]`, `{a,b}` and, in paths, `**`.
@@ -49,12 +50,14 @@ impl Matcher {
 }
 
 impl Pattern {
-    /// A pattern over paths below a prefix: `*` does not match `/`. The error states the defect.
+    /// A pattern over paths below a prefix: `*` does not match `/`. The error says why the pattern
+    /// is invalid.
     pub fn path(text: &str) -> Result<Self, String> {
         Self::new(text, true)
     }
 
-    /// A pattern over names (symbols, sonames): `*` matches any byte.
+    /// A pattern over names (symbols, sonames): `*` also matches `/`. The error says why the
+    /// pattern is invalid.
     pub fn name(text: &str) -> Result<Self, String> {
         Self::new(text, false)
     }
@@ -75,7 +78,7 @@ impl Pattern {
         &self.text
     }
 
-    /// The only name that matches, if the pattern is over names and has no wildcard.
+    /// The only name that matches. `None` for a pattern over paths or with a wildcard.
     pub fn whole(&self) -> Option<&[u8]> {
         let special = |byte: &u8| b"*?[]{}\\".contains(byte);
         let name = self.text.as_bytes();
@@ -89,7 +92,7 @@ impl Pattern {
         let Some(first) = text.iter().position(special) else { return (text, text) };
         let last = text.iter().rposition(special).unwrap_or(first);
         let suffix = &text[last + 1..];
-        // `**/` may match the empty text, so its slash is not part of the end.
+        // `**/` may match the empty text, so its slash is not part of the suffix.
         (&text[..first], suffix.strip_prefix(b"/").unwrap_or(suffix))
     }
 

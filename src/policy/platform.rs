@@ -14,12 +14,13 @@ const ARCHES: [&str; 9] =
     ["aarch64", "armv7l", "i686", "loongarch64", "ppc64", "ppc64le", "riscv64", "s390x", "x86_64"];
 
 impl Arch {
-    /// The architecture with this name.
+    /// The architecture with this name in platform tags; `None` if there is none.
     pub fn named(name: &str) -> Option<Self> {
         ARCHES.into_iter().find(|arch| *arch == name).map(Self)
     }
 
-    /// The architecture of objects whose machine has this name in reports.
+    /// The architecture of objects whose machine has this name in reports (`i386` is `i686`).
+    /// `None` if platform tags have no name for it.
     pub fn of_machine(machine: &str) -> Option<Self> {
         Self::named(match machine {
             "i386" => "i686",
@@ -28,7 +29,7 @@ impl Arch {
         })
     }
 
-    /// Its name.
+    /// The name in platform tags, such as `x86_64`.
     pub fn name(self) -> &'static str {
         self.0
     }
@@ -42,26 +43,26 @@ impl Arch {
 /// The C library of a platform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Libc {
-    /// manylinux
+    /// glibc, the C library of manylinux platforms.
     Glibc,
-    /// musllinux
+    /// musl, the C library of musllinux platforms.
     Musl,
 }
 
-/// A platform: the libraries that files may need from outside of the prefix, the versions of these
-/// libraries, and symbols that they do not export.
+/// A platform: the libraries that files may need from outside of the prefix, the symbol versions of
+/// these libraries, and symbols that they do not export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Platform {
-    /// Its name, without architecture.
+    /// The name, without architecture, such as `manylinux_2_28`.
     pub name: String,
-    /// The C library of its systems.
+    /// The C library of the systems of the platform.
     pub libc: Libc,
     /// The priority in auditwheel: higher for older systems, because files built for them run on
     /// more systems.
     pub priority: i64,
-    /// Rules by architecture. If the policy names one architecture, only the rules of that one.
+    /// Rules by architecture. If the policy names one architecture, only its rules are present.
     pub rules: BTreeMap<Arch, PlatformRules>,
-    /// Its origin; the source is the name that the policy used.
+    /// The origin of the platform. Its source is the name by which the policy demands the platform.
     pub origin: Origin,
 }
 
@@ -77,7 +78,7 @@ pub struct PlatformRules {
 }
 
 impl Platform {
-    /// The name that the policy used for it.
+    /// The name by which the policy demands the platform: an alias, or a name with an architecture.
     pub fn asked_name(&self) -> &str {
         let source = &*self.origin.source;
         source.strip_prefix(super::BUILT_IN_ORIGIN).unwrap_or(source)
@@ -154,12 +155,13 @@ impl Policy {
         }
     }
 
-    /// The platforms' rules for files of `arch`.
+    /// The rules of all platforms for files of `arch`; none if `arch` is `None`.
     fn rules_for(&self, arch: Option<Arch>) -> impl Iterator<Item = &PlatformRules> {
         self.platforms.iter().filter_map(move |platform| platform.rules.get(&arch?))
     }
 
-    /// The limits of symbol versions for files of `arch`.
+    /// The limits of symbol versions for files of `arch`: the policy's own limits, then those of
+    /// its platforms.
     pub fn limits_for(&self, arch: Option<Arch>) -> impl Iterator<Item = &VersionLimit> {
         self.version_limits.iter().chain(self.rules_for(arch).flat_map(|rules| &rules.limits))
     }

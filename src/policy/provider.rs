@@ -1,5 +1,5 @@
-//! Matching of `[[provider]]` entries: the symbol pattern, in which `{T}` stands for the same text
-//! as in the archive's name.
+//! Matches `[[provider]]` entries. `{T}` in the symbol of an entry stands for the same text as in
+//! the name of its archive.
 
 use super::ProviderEntry;
 use std::path::Path;
@@ -20,15 +20,16 @@ impl ProviderEntry {
         symbol.starts_with(fixed.as_bytes()) && self.archive_of(symbol).is_some()
     }
 
-    /// The bare name of the archive that defines `symbol`, if the entry matches the symbol.
+    /// The bare name of the archive that defines `symbol`; `None` if the entry does not match the
+    /// symbol.
     pub fn archive_of(&self, symbol: &[u8]) -> Option<String> {
         let part = filling(&self.symbol, std::str::from_utf8(symbol).ok()?)?;
         Some(self.archive.replace(HOLE, part))
     }
 }
 
-/// The text that replaces each `{T}` of `pattern` to give `name`; it has at least one character.
-/// Empty if the pattern has no `{T}` and equals `name`. `None` if there is no such text.
+/// The text with which each `{T}` of `pattern` must be replaced to give `name`. Empty only if the
+/// pattern has no `{T}` and equals `name`. `None` if there is no such text.
 fn filling<'n>(pattern: &str, name: &'n str) -> Option<&'n str> {
     let Some((before, after)) = pattern.split_once(HOLE) else {
         return (pattern == name).then_some("");

@@ -4,25 +4,25 @@
 
 use super::words::{self, TextKind};
 
-/// A key of a table.
+/// A key that a table of a policy file may have.
 pub(super) struct PolicyKey {
     /// The key as written.
     pub(super) name: &'static str,
-    /// One sentence for editors and for the schema.
+    /// The description of the key in the JSON Schema, which editors show: one or two sentences.
     pub(super) doc: &'static str,
-    /// The kind of its value.
+    /// The kind of value that the key takes.
     pub(super) kind: ValueKind,
-    /// True if the table is invalid without it.
+    /// True if a table without the key is an error.
     pub(super) required: bool,
 }
 
-/// Kinds of values.
+/// The kind of value that a key takes.
 pub(super) enum ValueKind {
-    /// The version of this format.
+    /// The version of the policy format, an integer.
     Schema,
     /// Text of one kind.
     Text(&'static TextKind),
-    /// A day.
+    /// A TOML local date.
     Date,
     /// True or false.
     Truth,
@@ -32,7 +32,7 @@ pub(super) enum ValueKind {
     OneOrMore(&'static TextKind),
     /// A table with these keys.
     Table(&'static [PolicyKey]),
-    /// `[[…]]`, or a list of such tables.
+    /// Tables with these keys: `[[…]]`, or a list of inline tables.
     Tables(&'static [PolicyKey]),
     /// A table whose keys are of one kind of text, and its values of another.
     Map(&'static TextKind, &'static TextKind),
@@ -46,7 +46,7 @@ const fn required(name: &'static str, kind: ValueKind, doc: &'static str) -> Pol
     PolicyKey { name, doc, kind, required: true }
 }
 
-/// The whole file.
+/// The top-level keys of a policy file.
 pub(super) const FILE: &[PolicyKey] = &[
     required("schema", ValueKind::Schema, "The version of this format: 1."),
     optional(
@@ -99,7 +99,8 @@ pub(super) const FILE: &[PolicyKey] = &[
 pub(super) const SELECTORS: &[&str] =
     &["path", "symbol", "version", "library", "target", "member", "detail"];
 
-/// The alternative keys of an entry, of which at least one must be set. `None` for other tables.
+/// At least one of these keys must be set in each entry of the list `table`. `None` for a list
+/// without this condition.
 pub(super) fn one_of(table: &str) -> Option<&'static [&'static str]> {
     match table {
         "waive" => Some(SELECTORS),

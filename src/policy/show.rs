@@ -130,7 +130,8 @@ fn contents(platform: &Platform) -> String {
     out
 }
 
-/// The newest version of a family with a list, and those without a number, such as `CXXABI_TM_1`.
+/// The newest numbered version in the list of a family, and all versions without a number, such as
+/// `CXXABI_TM_1`.
 fn newest(limit: &VersionLimit) -> Vec<String> {
     let listed = limit.listed.iter().flatten();
     let (numbers, others): (Vec<_>, Vec<_>) = listed.partition(|text| parts(text).is_some());
@@ -140,7 +141,7 @@ fn newest(limit: &VersionLimit) -> Vec<String> {
     if out.is_empty() { vec![format!("{}: none", limit.family)] } else { out }
 }
 
-/// A symbol that a library does not export.
+/// A symbol that a library does not export, as `SYMBOL (LIBRARY)`.
 fn forbidden_name(symbol: &SymbolAt) -> String {
     match &symbol.library {
         Some(library) => format!("{} ({})", symbol.symbol.text(), library.text()),
@@ -158,7 +159,7 @@ fn array(name: &str, items: impl Iterator<Item = String>) -> String {
     format!("{name} = [\n    {}\n]", wrapped(&items).join("\n    "))
 }
 
-/// Names as lines with commas, none much longer than [`WIDTH`].
+/// Names with commas between them, wrapped to lines of about [`WIDTH`] bytes.
 fn wrapped(names: &[String]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for (at, name) in names.iter().enumerate() {
@@ -171,7 +172,7 @@ fn wrapped(names: &[String]) -> Vec<String> {
     lines
 }
 
-/// A table with one line for each value. Without values, no table is written.
+/// Writes a table with one line for each value; writes nothing without values.
 fn section<'a>(out: &mut String, name: &str, lines: impl Iterator<Item = (String, &'a Origin)>) {
     let mut lines = lines.peekable();
     if lines.peek().is_some() {

@@ -24,9 +24,9 @@ pub(super) struct Simple {
 enum GlobPart {
     Byte(u8),
     One(Box<ByteSet>),
-    /// `*`
+    /// `*`: any number of bytes.
     Many,
-    /// `**/`
+    /// `**/`: the empty text, or any text that ends with `/`.
     Deep,
     /// `**` at the end: anything.
     Rest,
@@ -43,7 +43,7 @@ impl GlobPart {
 }
 
 impl Simple {
-    /// `None` if the tokens need an automaton.
+    /// Expands `tokens` to sequences; `None` if they need an automaton.
     pub(super) fn new(tokens: &[Token], separated: bool) -> Option<Self> {
         let sequences = expanded(tokens, separated)?;
         if !sequences.iter().all(|sequence| is_sound(sequence, separated)) {
@@ -75,7 +75,7 @@ fn holds(class: Option<&ByteSet>, byte: u8) -> bool {
     class.is_none_or(|class| class[usize::from(byte)])
 }
 
-/// All sequences that the tokens stand for; `None` if there are too many.
+/// The sequences to which the tokens expand; `None` if there are too many.
 fn expanded(tokens: &[Token], separated: bool) -> Option<Vec<Vec<GlobPart>>> {
     let mut out = vec![Vec::new()];
     for token in tokens {
@@ -148,8 +148,9 @@ fn class_of<'p>(parts: impl Iterator<Item = Option<&'p GlobPart>>) -> Option<Box
     Some(out)
 }
 
-/// Matches a sequence. It backtracks only to the last star and to the last `**/`, because earlier
-/// ones make no difference. If stars do not match `/`, each component of a path matches separately.
+/// True if the sequence matches all of `bytes`. The matcher backtracks only to the last star and to
+/// the last `**/`, because earlier ones make no difference. If stars do not match `/`, each
+/// component of a path matches separately.
 fn is(sequence: &[GlobPart], bytes: &[u8], separated: bool) -> bool {
     let (mut part, mut at) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

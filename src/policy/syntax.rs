@@ -1,5 +1,5 @@
-//! Converts the syntax errors of the TOML parser. Recognises other errors that only follow from a
-//! syntax error. `build` calls this module.
+//! Converts the syntax errors of the TOML parser to policy errors. Recognises other errors that
+//! only follow from a syntax error, so that they are not reported. `build` calls this module.
 
 use super::errors::{PolicyError, PolicySource};
 use crate::order::Arrange as _;
@@ -45,8 +45,8 @@ impl Torn {
         self.lines.binary_search(&line).is_ok()
     }
 
-    /// True if an error is only a consequence of invalid lines. The error is on an invalid line, is
-    /// below a heading on an invalid line, or reports a missing key in a table with an invalid
+    /// True if an error is only a consequence of invalid lines. The error is on an invalid line, or
+    /// below a heading on an invalid line. Or it reports a missing key in a table with an invalid
     /// line.
     pub(super) fn explains(&self, source: &PolicySource, problem: &PolicyError) -> bool {
         let Some((_, span)) = &problem.place else { return false };

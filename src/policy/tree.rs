@@ -14,36 +14,36 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A valid value.
+/// A valid value of a policy, with its position.
 #[derive(Debug)]
 pub(super) struct PolicyNode {
-    /// Its position in the file, in bytes.
+    /// The byte range of the value in the policy file.
     pub(super) span: Range<usize>,
-    /// The value itself.
+    /// The value, without its position.
     pub(super) value: PolicyValue,
 }
 
-/// Valid values, by kind.
+/// A valid value of a policy. Its variant depends on the kind of the key.
 #[derive(Debug)]
 pub(super) enum PolicyValue {
-    /// The version of the format.
+    /// The version of the policy format, which is always 1.
     Schema,
-    /// Text.
+    /// Text that its kind accepts.
     Text(String),
-    /// A day.
+    /// A TOML local date.
     Date(Day),
-    /// True or false.
+    /// A boolean.
     Truth(bool),
     /// A list of texts or tables.
     List(Vec<PolicyNode>),
-    /// A table.
+    /// A table, with known keys or with keys of one kind.
     Table(Table),
 }
 
 /// A table with its valid entries, in file order.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// The position of its heading or braces.
+    /// The byte range of the table's heading or braces.
     pub(super) span: Range<usize>,
     /// Keys with their positions and values.
     pub(super) entries: Vec<(String, Range<usize>, PolicyNode)>,
@@ -54,27 +54,27 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// The value of a key.
+    /// The value at the key `name`; `None` if the key is absent or its value is invalid.
     pub(super) fn get(&self, name: &str) -> Option<&PolicyNode> {
         self.entries.iter().find(|(key, ..)| key == name).map(|(.., node)| node)
     }
 
-    /// The text of a key.
+    /// The text at the key `name`; `None` if there is no valid text.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.get(name).and_then(PolicyNode::text)
     }
 
-    /// The tables of a key.
+    /// The tables in the list at the key `name`; none if the key is absent.
     pub(super) fn tables(&self, name: &str) -> impl Iterator<Item = &Self> {
         self.get(name).into_iter().flat_map(PolicyNode::items).filter_map(PolicyNode::table)
     }
 
-    /// The table of a key.
+    /// The table at the key `name`; `None` if there is no valid table.
     pub(super) fn table(&self, name: &str) -> Option<&Self> {
         self.get(name).and_then(PolicyNode::table)
     }
 
-    /// The texts of a key with their positions; the value may be one text or a list.
+    /// The texts at the key `name`, with their positions. The value may be one text or a list.
     pub(super) fn texts(&self, name: &str) -> impl Iterator<Item = (&str, &PolicyNode)> {
         let items = self.get(name).into_iter().flat_map(|node| match &node.value {
             PolicyValue::List(items) => items.as_slice(),
@@ -85,7 +85,7 @@ impl Table {
 }
 
 impl PolicyNode {
-    /// The text, if the value is text.
+    /// The text; `None` if the value is of another kind.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.value {
             PolicyValue::Text(text) => Some(text),
@@ -107,7 +107,7 @@ impl PolicyNode {
         }
     }
 
-    /// The value, if it is true or false.
+    /// The boolean; `None` if the value is of another kind.
     pub(super) fn truth(&self) -> Option<bool> {
         match self.value {
             PolicyValue::Truth(is) => Some(is),
@@ -115,7 +115,7 @@ impl PolicyNode {
         }
     }
 
-    /// The day, if the value is a day.
+    /// The day; `None` if the value is of another kind.
     pub(super) fn day(&self) -> Option<Day> {
         match self.value {
             PolicyValue::Date(day) => Some(day),
@@ -129,7 +129,7 @@ pub(super) struct DocumentCheck<'a> {
     source: &'a Arc<PolicySource>,
     /// The rules that a policy may name.
     pub(super) catalogue: &'a Catalogue,
-    /// The errors so far.
+    /// The errors that the check found in the document.
     pub(super) problems: Vec<PolicyError>,
 }
 
@@ -144,7 +144,7 @@ impl<'a> DocumentCheck<'a> {
         self.problems.push(PolicyError { place, wrong, right: right.into(), lacking: false });
     }
 
-    /// Reports a missing key.
+    /// Reports a missing key of the table at `span`, with its correction.
     pub(super) fn lacks(&mut self, span: &Range<usize>, wrong: String, right: impl Into<String>) {
         self.wrong(span, wrong, right);
         self.problems.last_mut().into_iter().for_each(|problem| problem.lacking = true);

@@ -6,11 +6,11 @@ use crate::text::{is_demangled, nearest, show};
 
 /// An error in a value, with its correction.
 pub(super) struct ValueError {
-    /// The value that is the subject of the sentence. `None` if the key is.
+    /// The value that is the subject of the sentence; `None` if the key is the subject.
     value: Option<String>,
     /// The error, as a sentence without its subject.
     wrong: String,
-    /// The correction.
+    /// The correction, as an instruction to the author.
     pub(super) right: String,
 }
 
@@ -34,8 +34,8 @@ impl ValueError {
     }
 }
 
-/// A correction for an unknown text: `did you mean …?`, else the known texts. Only rules and
-/// groups are more than 12: for them, the command that lists them.
+/// A correction for an unknown text: `did you mean …?`, or else the known texts. Only rules and
+/// groups have more than 12 known texts: for these, the correction is the command that lists them.
 pub(super) fn suggestion(typed: &str, known: &[&str]) -> String {
     match nearest(typed, known.iter().copied()) {
         Some(name) => format!("did you mean `{name}`?"),
@@ -44,7 +44,7 @@ pub(super) fn suggestion(typed: &str, known: &[&str]) -> String {
     }
 }
 
-/// Checks that a text is one of `known`; `what` is their kind, with an article.
+/// Checks that a text is one of `known`; `what` is the kind of these texts, with an article.
 pub(super) fn one_of(text: &str, what: &str, known: &[&str]) -> Result<(), ValueError> {
     if known.contains(&text) {
         return Ok(());
@@ -53,7 +53,7 @@ pub(super) fn one_of(text: &str, what: &str, known: &[&str]) -> Result<(), Value
     fault(wrong, suggestion(text, known))
 }
 
-/// The noun without its article.
+/// The noun of `what`, without its article.
 fn bare(what: &str) -> &str {
     what.split_once(' ').map_or(what, |(_, bare)| bare)
 }
@@ -156,7 +156,8 @@ pub(super) fn name(text: &str) -> Result<(), ValueError> {
 /// The correction for a name that is not a raw symbol.
 const RAW: &str = "write the raw name: `linkaudit why NAME PATH` shows it";
 
-/// The correction for a pattern that looks demangled. Some compilers write raw names so.
+/// The correction for a pattern that looks like a demangled name. The raw names of some compilers
+/// look like this too.
 const RAW_PATTERN: &str = "write the raw name: `linkaudit why NAME PATH` shows it; if the raw name \
                            looks so, write `?` for `(` and `:`";
 
@@ -166,7 +167,7 @@ fn raw_name(text: &str, right: &str) -> Result<(), ValueError> {
         return fault("looks like a demangled name, and names in files are raw", right);
     }
     match text.trim() {
-        // Such as `operator new`.
+        // For example, `operator new`.
         name if name.contains(char::is_whitespace) => {
             fault("cannot match: it contains white space", RAW)
         }
@@ -174,7 +175,7 @@ fn raw_name(text: &str, right: &str) -> Result<(), ValueError> {
     }
 }
 
-/// Checks a pattern for symbols.
+/// Checks a pattern that is compared with raw symbols.
 pub(super) fn symbols(text: &str) -> Result<(), ValueError> {
     raw_name(text, RAW_PATTERN)?;
     name(text)
@@ -214,13 +215,13 @@ pub(super) fn soname(text: &str) -> Result<(), ValueError> {
     plain(text, "a soname")
 }
 
-/// Checks a template for symbols.
+/// Checks the symbol of a `[[provider]]` entry: a raw name that may have `{T}`.
 pub(super) fn symbol_template(text: &str) -> Result<(), ValueError> {
     raw_name(text, RAW)?;
     template(text)
 }
 
-/// Checks a template: `{T}` may occur once, without other braces, `*` or `?`.
+/// Checks a template: `{T}` may occur once. Other braces, `*` and `?` are errors.
 pub(super) fn template(text: &str) -> Result<(), ValueError> {
     no_space(text, "a symbol")?;
     if text.replacen("{T}", "", 1).contains(['{', '}', '*', '?']) {

@@ -1,8 +1,8 @@
 //! Reads auditwheel's own format for policies: a JSON list of platforms. Each platform has the
-//! libraries that it provides, the versions of their symbols by architecture, and symbols that they
-//! do not export. `FILE#PLATFORM_ARCH` selects one platform for one architecture as a policy. The
-//! files of auditwheel 6.8.2 are built in: a name without architecture selects all architectures of
-//! the platform. `load` calls this module.
+//! libraries that it provides, the versions of their symbols by architecture, and symbols that
+//! these libraries do not export. `FILE#PLATFORM_ARCH` selects one platform for one architecture as
+//! a policy. The files of auditwheel 6.8.2 are built in. A built-in name without architecture
+//! selects all architectures of the platform. `load` calls this module.
 
 use super::errors::{PolicyError, PolicySource};
 use super::{
@@ -15,23 +15,23 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// One platform.
+/// One platform in a file of auditwheel.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WheelPlatform {
     name: String,
     aliases: Vec<String>,
     priority: i64,
-    /// By architecture, then by family: the versions.
+    /// The numbers of the symbol versions, by architecture and then by family.
     symbol_versions: BTreeMap<String, BTreeMap<String, Vec<String>>>,
-    /// Sonames that it provides.
+    /// Sonames that the platform provides.
     lib_whitelist: Vec<String>,
     /// Symbols that the libraries do not export, by library.
     blacklist: BTreeMap<String, Vec<String>>,
 }
 
-/// The file and the tag in `manylinux.json#manylinux_2_17_x86_64`. `None` if the name of the file
-/// does not end in `.json`, as those of auditwheel do.
+/// The file and the tag in `manylinux.json#manylinux_2_17_x86_64`; without `#`, there is no tag.
+/// `None` if the file name does not end in `.json`, as the names of auditwheel's files do.
 pub(super) fn split(name: &str) -> Option<(&str, Option<&str>)> {
     let (file, tag) = name.rsplit_once('#').map_or((name, None), |(file, tag)| (file, Some(tag)));
     let json = file.rsplit_once('.').is_some_and(|(_, end)| end.eq_ignore_ascii_case("json"));
@@ -48,8 +48,8 @@ fn musl_soname(arch: &str) -> String {
     format!("libc.musl-{arch}.so.1")
 }
 
-/// The policy for `tag`, a platform and an architecture. Without a tag, the file must have exactly
-/// one platform, for one architecture.
+/// The policy for the platform and architecture `tag` of the file `source`. Without a tag, the file
+/// must have exactly one platform, for one architecture.
 pub(super) fn build(
     source: &Arc<PolicySource>,
     origin: &Arc<str>,
@@ -100,8 +100,9 @@ pub(super) fn build(
     Ok(platform.policy(arch, &origin))
 }
 
-/// A correction: the tag that was probably meant, else the names and architectures of which valid
-/// tags consist.
+/// The correction for an unknown or absent tag. If the tag lacks an architecture, it lists the
+/// complete tags. Otherwise, it names the tag that was probably meant, or else the names and
+/// architectures of all tags.
 fn choices(all: &[(&WheelPlatform, String, String)], tag: Option<&str>) -> String {
     let lacks_arch = |name: &str| tag == Some(name);
     let arches: Vec<String> = all
@@ -221,22 +222,22 @@ impl WheelPlatform {
     }
 }
 
-/// The built-in files.
+/// The built-in files of auditwheel, each with the C library of its platforms.
 const BUILT_IN: [(Libc, &str); 2] = [
     (Libc::Glibc, include_str!("../../policies/manylinux-policy.json")),
     (Libc::Musl, include_str!("../../policies/musllinux-policy.json")),
 ];
 
-/// The platforms of a built-in file, without `linux`, which demands nothing. A test parses both
-/// files.
+/// The platforms of a built-in file, without `linux`, which demands nothing. A test checks that
+/// both files can be parsed.
 fn platforms(text: &str) -> Vec<WheelPlatform> {
     let mut all: Vec<WheelPlatform> = serde_json::from_str(text).unwrap_or_default();
     all.retain(|platform| platform.name != "linux");
     all
 }
 
-/// The built-in platform with this name or alias: with all of its architectures, or with the one at
-/// the end of `name`.
+/// The built-in platform with this name or alias. It has all its architectures, or only the
+/// architecture at the end of `name`. `None` if there is none.
 pub(super) fn built_in(name: &str) -> Option<platform::Platform> {
     if !name.starts_with("manylinux") && !name.starts_with("musllinux") {
         return None;

@@ -4,11 +4,12 @@
 use super::value_errors::{self, ValueError};
 use crate::catalogue::{Catalogue, GROUPS, group, renamed};
 
-/// One kind of text.
+/// A kind of text that keys and values of policies may have, such as a level or a pattern over
+/// paths.
 pub(super) struct TextKind {
     /// The kind in words, with an article.
     pub(super) what: &'static str,
-    /// A valid example, for messages.
+    /// A valid example, for messages and the schema.
     pub(super) example: &'static str,
     /// The valid texts.
     values: Values,
@@ -16,7 +17,7 @@ pub(super) struct TextKind {
     pub(super) regex: Option<&'static str>,
 }
 
-/// The valid texts.
+/// The texts that a kind accepts. The catalogue has the names of rules.
 enum Values {
     /// Texts that this function accepts.
     Checked(fn(&str) -> Result<(), ValueError>),
@@ -37,7 +38,7 @@ impl TextKind {
         }
     }
 
-    /// Checks a text.
+    /// Checks that `text` is valid for this kind.
     pub(super) fn check(&self, text: &str, catalogue: &Catalogue) -> Result<(), ValueError> {
         match self.values {
             Values::Checked(check) => check(text),
@@ -52,9 +53,9 @@ fn is_group(text: &str, catalogue: &Catalogue) -> bool {
     group(text).is_some() && catalogue.known(text).is_none()
 }
 
-/// Text with at least one visible character.
+/// A regular expression for text with at least one visible character.
 const VISIBLE: Option<&str> = Some(r"\S");
-/// Text without white space.
+/// A regular expression for text without white space.
 const SOLID: Option<&str> = Some(r"^\S+$");
 
 pub(super) const LEVEL: TextKind = TextKind {

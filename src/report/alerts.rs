@@ -1,6 +1,6 @@
-//! Alerts: the findings of one cause in one file. Programs that track findings show alerts, because
-//! one cause can have thousands of findings. The fingerprint of an alert depends on the cause and
-//! the file, not on the symbols.
+//! Alerts: the findings of one cause in one file. Outputs for programs that track findings, such as
+//! `sarif`, have one item for each alert, because one cause can have thousands of findings. The
+//! fingerprint of an alert depends on the cause and the file, not on the symbols.
 
 use super::model::{Cause, Report, ReportFinding, ReportWaiver, WaivedBy};
 use super::repair;
@@ -20,8 +20,8 @@ const DIGITS: usize = 32;
 
 /// The findings of one cause in one file.
 pub(super) struct Alert<'r> {
-    /// The rule of the most severe finding. The order is as in the exit status: error, then a
-    /// finding that makes the run incomplete, then warning.
+    /// The rule of the most severe finding. An error is more severe than a finding that makes the
+    /// run incomplete, which is more severe than a warning.
     pub(super) rule: &'r str,
     /// The level of the most severe finding.
     pub(super) level: Level,
@@ -30,15 +30,15 @@ pub(super) struct Alert<'r> {
     /// The full path of the file, in the audited system.
     pub(super) path: PathBuf,
     pub(super) cause: Option<&'r Cause>,
-    /// At least one, in the order of the report.
+    /// The findings, at least one, in the order of the report.
     pub(super) findings: Vec<&'r ReportFinding>,
     /// The waivers of the findings, one for each reason; empty if the findings are not waived. The
     /// findings of an alert are all waived, or none is.
     pub(super) waivers: Vec<&'r ReportWaiver>,
     /// True if the findings are waived, and the report also has findings of this cause and file
-    /// that are not.
+    /// that are not waived.
     pub(super) is_rest: bool,
-    /// Unique in the report.
+    /// The fingerprint of the cause and the file, unique in the report.
     pub(super) fingerprint: String,
 }
 
@@ -48,7 +48,7 @@ impl Alert<'_> {
         !self.waivers.is_empty()
     }
 
-    /// The findings in one line.
+    /// Summarises the findings in one line.
     pub(super) fn headline(&self) -> String {
         match (&*self.findings, self.cause) {
             ([one], _) => one.message.clone(),
@@ -65,7 +65,7 @@ impl Alert<'_> {
         }
     }
 
-    /// The findings, one per line: at most [`MOST`], then the number of the others.
+    /// The findings, one per line: at most [`MOST`], then the number of the other findings.
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.findings.iter().take(MOST).map(|f| sentence(f)).collect();
         if self.findings.len() > MOST {
@@ -74,7 +74,7 @@ impl Alert<'_> {
         lines
     }
 
-    /// The severity of the most severe finding.
+    /// The severity of the most severe finding, as a key for sorting.
     pub(super) fn severity(&self) -> (bool, bool, Level) {
         severity(self.is_input, self.level)
     }
@@ -91,7 +91,7 @@ fn severity(is_input: bool, level: Level) -> (bool, bool, Level) {
     (!is_input && level == Level::Error, is_input, level)
 }
 
-/// The reason of a waiver.
+/// The reason of a waiver. A baseline line without a reason gets a general text.
 pub(super) fn reason(waiver: &ReportWaiver) -> &str {
     waiver.reason.as_deref().unwrap_or("known finding of the baseline")
 }
@@ -109,7 +109,7 @@ pub(super) fn reported(report: &Report) -> Vec<Alert<'_>> {
     group(report, report.findings.iter().map(|finding| (finding, None)))
 }
 
-/// The reported and the waived alerts.
+/// The alerts of the reported findings, then the alerts of the waived findings.
 pub(super) fn all(report: &Report) -> Vec<Alert<'_>> {
     let waived = report.waived.iter().map(|waived| (&waived.finding, Some(&*waived.waiver)));
     group(report, report.findings.iter().map(|finding| (finding, None)).chain(waived))
@@ -130,7 +130,7 @@ fn group<'r>(
         let file = &*finding.file;
         let key = |is_waived| (&*finding.cause, file.prefix.as_deref(), &*file.path, is_waived);
         let is_input = inputs.contains(&*finding.rule);
-        // Callers pass findings that are not waived first.
+        // Callers pass the findings without a waiver first.
         let is_rest = waiver.is_some() && places.contains_key(&key(false));
         let at = *places.entry(key(waiver.is_some())).or_insert_with(|| {
             alerts.push(Alert {
@@ -171,7 +171,8 @@ fn group<'r>(
     alerts
 }
 
-/// The fingerprint of the cause and file of a finding.
+/// The fingerprint of the alert to which a finding belongs. It covers the cause, the package and
+/// the path.
 fn fingerprint(finding: &ReportFinding) -> String {
     let prefix = finding.file.prefix.as_deref();
     let package = prefix.map(|prefix| Prefixes::package(prefix).name).unwrap_or_default();
@@ -191,7 +192,8 @@ fn without_release(path: &[u8]) -> &[u8] {
     if path[from..].contains(&b'/') { path } else { &path[..end] }
 }
 
-/// A fix for the alert, in one line. Outputs with alerts do not write the report's list of fixes.
+/// A fix for the alert, in one line; `None` if none is known. Outputs with alerts do not write the
+/// report's list of fixes.
 pub(super) fn fix_of(alert: &Alert<'_>) -> Option<String> {
     let mut of_findings = alert.findings.iter().map(|finding| &finding.fix[..]);
     let own = of_findings.find(|fixes| !fixes.is_empty()).unwrap_or_default();
@@ -199,7 +201,7 @@ pub(super) fn fix_of(alert: &Alert<'_>) -> Option<String> {
         use FixKind::{AddSearchPath, DropSearchEntry, SetSearchTag};
         matches!(fix.intent, AddSearchPath | DropSearchEntry | SetSearchTag)
     };
-    // Changes of search paths work only together.
+    // Changes of search paths work only together, so the text has all of them.
     if own.len() > 1 && own.iter().all(is_of_path) {
         let sentences: Vec<String> = own.iter().filter_map(repair::sentence).collect();
         return Some(sentences.join(", "));

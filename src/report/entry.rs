@@ -20,28 +20,28 @@ const MOST_SUBJECT: usize = 60;
 pub(super) struct ReportEntry<'r> {
     /// The first cause.
     pub(super) cause: &'r Cause,
-    /// The group, if the entry stands for a group of causes.
+    /// The group, if the entry shows a group of causes.
     pub(super) group: Option<&'r CauseGroup>,
     /// The findings in the order of the report.
     pub(super) findings: Vec<&'r ReportFinding>,
-    /// True if its findings make the run incomplete.
+    /// True if the findings of the entry make the run incomplete.
     pub(super) input: bool,
 }
 
 /// The entries of a report, and data that they share.
 pub(super) struct Entries<'r> {
-    /// Causes by id.
+    /// The causes by id, for the evidence that findings share.
     pub(super) causes: Causes<'r>,
     /// The prefix of all listed findings, if they share one and it is not `/`.
     pub(super) prefix: Option<&'r Path>,
-    /// Entries that make the run incomplete come last. The others are sorted by level, errors
-    /// first, then by number of findings, largest first, then by rule and file.
+    /// The entries, sorted by level (errors first), number of findings (largest first), rule and
+    /// file. Entries that make the run incomplete come after all others.
     pub(super) all: Vec<ReportEntry<'r>>,
 }
 
 impl<'r> Entries<'r> {
-    /// The entries that `style` selects. With `-q`, only findings that fail the run or make it
-    /// incomplete have entries. With `-v`, each cause has its own entry instead of groups.
+    /// The entries that `style` selects. With `-q`, only findings at or above the level that fails
+    /// the run have entries. With `-v`, each cause has its own entry instead of groups.
     pub(super) fn of(report: &'r Report, style: Style) -> Self {
         let lowest = if style.warnings_fail { Level::Warning } else { Level::Error };
         let wanted = |finding: &&ReportFinding| {
@@ -86,13 +86,14 @@ impl<'r> Entries<'r> {
         Self { causes: Causes::of(report), prefix, all }
     }
 
-    /// A path; relative if it is below the prefix that all findings share.
+    /// The path for people, relative to the prefix that all findings share. A path outside of that
+    /// prefix stays absolute.
     pub(super) fn short(&self, path: &Path) -> String {
         let below = self.prefix.and_then(|prefix| path.strip_prefix(prefix).ok());
         show_path(below.filter(|below| !below.as_os_str().is_empty()).unwrap_or(path))
     }
 
-    /// The path of a finding's file.
+    /// The path of a finding's file, shortened by [`Self::short`].
     pub(super) fn file(&self, finding: &ReportFinding) -> String {
         self.short(&finding.full_path())
     }
@@ -115,12 +116,12 @@ impl<'r> Entries<'r> {
         out
     }
 
-    /// The subject of an entry, and its defect.
+    /// The two parts of an entry's heading: the subject, such as a file or symbol, and the defect.
     pub(super) fn heading(&self, entry: &ReportEntry<'_>) -> (String, String) {
         let symbols = || count(entry.symbols(), "undefined symbol", "undefined symbols");
         if let Some(group) = entry.group {
             let (subject, rest) = self.heading_of_group(entry, group);
-            // The totals count causes, not entries.
+            // The heading has the number of causes, because the totals count causes, not entries.
             return (subject, format!("{rest} {}", name(&format!("({} causes)", group.causes))));
         }
         let cause = entry.cause;
@@ -193,7 +194,7 @@ impl<'r> Entries<'r> {
 }
 
 impl<'r> ReportEntry<'r> {
-    /// The level of its first cause.
+    /// The level of the entry's first cause, which all causes of a group share.
     pub(super) fn level(&self) -> Level {
         self.cause.level
     }
@@ -215,7 +216,7 @@ impl<'r> ReportEntry<'r> {
         self.cause.lacks_provider() && symbol(one).chars().count() <= MOST_SUBJECT
     }
 
-    /// Number of distinct symbols.
+    /// Number of distinct symbols that the findings are about.
     pub(super) fn symbols(&self) -> usize {
         self.group.map_or(self.cause.symbols, |group| group.symbols)
     }
@@ -230,7 +231,8 @@ impl<'r> ReportEntry<'r> {
     }
 }
 
-/// The library of findings of `forbidden-library`; `None` if they are about several libraries.
+/// The forbidden library that all findings are about. `None` if a finding is about another library
+/// or rule.
 fn forbidden(findings: &[&ReportFinding]) -> Option<String> {
     let library = |finding: &&ReportFinding| {
         let is_forbidden = *finding.rule == *"forbidden-library";

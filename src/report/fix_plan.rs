@@ -19,7 +19,7 @@ use std::path::Path;
 /// Maximum number of symbols with a candidate that are listed for one library without `-v`.
 const MOST: usize = 20;
 
-/// Writes the result of `fix`. Commands have paths of this machine, see `Paths::word`.
+/// Writes the result of `fix`. Paths in commands are valid on this machine, see `Paths::word`.
 pub fn write(
     proposal: &Proposal,
     report: &Report,
@@ -86,7 +86,8 @@ pub fn write(
     incomplete(report, style, out)
 }
 
-/// If the findings are of several rules: the number of findings with a verified fix by rule.
+/// The end of the sentence about verified fixes: for each rule, the number of findings with a
+/// verified fix. Empty if all findings have the same rule.
 fn by_rule(found: &[&ReportFinding]) -> String {
     let mut rules: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for finding in found {
@@ -101,7 +102,7 @@ fn by_rule(found: &[&ReportFinding]) -> String {
     format!(": {}", rules.into_iter().map(one).collect::<Vec<String>>().join(", "))
 }
 
-/// Writes the undefined symbols of one library.
+/// Writes the undefined symbols of one library, with the candidates that define them.
 fn symbols(wanted: &[MissingSymbol], verbose: bool, out: &mut dyn Write) -> io::Result<()> {
     let Some(first) = wanted.first() else { return Ok(()) };
     let plural = if wanted.len() == 1 { "" } else { "s" };
@@ -148,7 +149,7 @@ fn changes(
     links(proposal, out)?;
     let adds_needs = remedy.patches.iter().any(|patch| !patch.new_needs.is_empty());
     if adds_needs && remedy.added().next().is_some() {
-        // patchelf cannot add archives.
+        // patchelf can add shared libraries, but not archives.
         let part = if proposal.members > 0 { " the shared libraries alone," } else { "" };
         writeln!(out, "or,{part} without linking again:")?;
     }
@@ -168,8 +169,8 @@ fn changes(
     Ok(())
 }
 
-/// Writes the installed archives that are named like missing ones. They were not read, because no
-/// option names their directory.
+/// Writes the installed archives that have the names of missing archives. These archives were not
+/// read, because no option names their directory.
 fn not_read(
     report: &Report,
     found: &[&ReportFinding],
@@ -196,15 +197,16 @@ fn wrapped(text: &str, style: Style, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The packages that install an archive, for the end of a line.
+/// The packages that install an archive, in parentheses, for the end of a line. `None` if none is
+/// known.
 fn packages(owner: &ArchiveOwner) -> Option<String> {
     let ArchiveOwner { package, pkg_config, cmake, .. } = owner;
     let words = repair::owner(package.as_deref(), pkg_config.as_deref(), cmake.as_ref())?;
     Some(format!(" ({words})"))
 }
 
-/// Writes the changes of lists: archives to add and to drop. If there is no list, writes the
-/// archives to link with.
+/// Writes the archives to add to lists and to drop from them, then the libraries to link with.
+/// Without a list, writes the archives and libraries to link with.
 fn links(proposal: &Proposal, out: &mut dyn Write) -> io::Result<()> {
     let remedy = &proposal.remedy;
     let Some(change) = &remedy.list else {

@@ -1,7 +1,7 @@
 //! `github`: workflow commands that GitHub Actions shows as annotations. GitHub shows ten errors
-//! and ten warnings for each step, so an annotation stands for all findings of a cause in one file.
-//! If a level has more than ten annotations, the tenth one gives the number of findings that are
-//! not shown.
+//! and ten warnings for each step, so an annotation covers all findings of a cause in one file. If
+//! a level has more than ten annotations, the tenth one gives the number of findings that are not
+//! shown.
 
 use super::Rendering;
 use super::alerts::{self, Alert};

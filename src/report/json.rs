@@ -9,9 +9,9 @@ use crate::text::json;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
-/// Number of items in a share, which one thread renders, and the initial size of its buffer in
-/// bytes.
+/// Number of items in a share, which one thread renders.
 const SHARE: usize = 128;
+/// Initial size of the buffer for a rendered share, in bytes.
 const ROOM: usize = 128 << 10;
 /// Number of shares that each thread renders between two writes. A larger number uses more memory.
 const SHARES: usize = 4;
@@ -36,7 +36,7 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     object.list("waived", SHARE, report.waived.len(), |at| &report.waived[at])?;
     match facts {
         Some(facts) => {
-            // One file for each share, because a file may have a hundred thousand exports.
+            // Each share has one file, because a file may have a hundred thousand exports.
             let file = |at: usize| FileWithSymbols {
                 file: &report.files[at],
                 exports: facts.exports(at),
@@ -76,7 +76,7 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     object.end()
 }
 
-/// An error in reading a report.
+/// The reason why bytes cannot be read as a report.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
     /// Invalid JSON, or JSON that does not match the schema.
@@ -87,7 +87,7 @@ pub enum Unreadable {
     Schema(String),
 }
 
-/// Reads a report. Unknown keys are ignored.
+/// Reads a JSON report. Unknown keys are ignored. Fails for invalid JSON and for another schema.
 pub fn read(bytes: &[u8]) -> Result<Report, Unreadable> {
     #[derive(Deserialize)]
     struct Head {
@@ -96,8 +96,8 @@ pub fn read(bytes: &[u8]) -> Result<Report, Unreadable> {
     let report = serde_json::from_slice::<Report>(bytes);
     let schema = match &report {
         Ok(report) => report.schema.clone(),
-        // A report of another schema may lack keys of this one. The error about the schema is more
-        // useful.
+        // A report of another schema may lack keys of this schema. An error about the schema is
+        // more useful than an error about a missing key.
         Err(_) => serde_json::from_slice::<Head>(bytes).map_err(Unreadable::Shape)?.schema,
     };
     if schema != SCHEMA {
@@ -113,7 +113,8 @@ pub const BINDINGS: &[u8] = b",\"bindings\":[";
 /// The last bytes of a complete report that has the bindings of at least one entry point.
 pub const END: &[u8] = b"}]}\n";
 
-/// Reads a report from the bytes before [`BINDINGS`].
+/// Reads a report without its bindings. `bytes` are the bytes of the report before [`BINDINGS`].
+/// Fails like [`read`].
 pub fn read_without_bindings(mut bytes: Vec<u8>) -> Result<Report, Unreadable> {
     bytes.push(b'}');
     read(&bytes)
@@ -127,7 +128,7 @@ struct FileWithSymbols<'a> {
     imports: Vec<Imports<'a>>,
 }
 
-/// Writes one item of a list.
+/// Appends the item with the given index to the buffer.
 type ItemWriter<'a> = dyn Fn(usize, &mut Vec<u8>) -> io::Result<()> + Sync + 'a;
 
 /// A JSON object, written key by key.
@@ -148,8 +149,8 @@ impl ObjectWriter<'_> {
         Ok(json(self.out, value)?)
     }
 
-    /// Writes a list of `len` items in the order of their indices. Threads render `share` items at
-    /// a time.
+    /// Writes a list of `len` items in the order of their indices. Each thread renders `share`
+    /// items at a time.
     fn list<T: Serialize>(
         &mut self,
         key: &str,

@@ -1,8 +1,8 @@
 //! `junit`: JUnit XML, as Jenkins, GitLab and autopkgtest collect it. A test case is an alert: a
-//! cause in one file. An alert of level error is a failure. One that makes the run incomplete is an
-//! error. A waived one is skipped. A warning is a passed test with its text, or a failure with
-//! `--fail-on warning`. The name has the path,
-//! because the schema of Jenkins' xUnit plugin allows no attribute for it.
+//! cause in one file. An alert of level error is a failure. An alert that makes the run incomplete
+//! is an error. A waived alert is skipped. A warning is a passed test with its text, or a failure
+//! with `--fail-on warning`. The name of a test case has the path, because the schema of Jenkins'
+//! xUnit plugin allows no attribute for the path.
 
 use super::Rendering;
 use super::alerts::{self, Alert};
@@ -48,7 +48,8 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
 
 fn case(alert: &Alert<'_>, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
     let path = show_path(&how.paths.relative(&alert.path));
-    // One file may have an alert of waived findings and one of other findings: they need two names.
+    // A file may have an alert of waived findings and an alert of other findings. They need two
+    // names.
     let rest = if alert.is_rest { " (waived findings)" } else { "" };
     let name = match alert.cause {
         Some(cause) if cause.files > 1 || alert.findings.len() > 1 => {
@@ -120,7 +121,7 @@ impl Counts {
         counts
     }
 
-    /// The attributes with the counts. `skipped` is an attribute of suites only.
+    /// The attributes with the counts. Only `testsuite` elements have the attribute `skipped`.
     fn attributes(&self, is_suite: bool) -> String {
         let Self { tests, failures, errors, skipped } = self;
         let skipped = if is_suite { format!(" skipped=\"{skipped}\"") } else { String::new() };
@@ -130,8 +131,8 @@ impl Counts {
     }
 }
 
-/// Text for an element or an attribute in double quotes. Characters that XML 1.0 does not allow are
-/// replaced.
+/// Escapes text for an element, or for an attribute in double quotes. Replaces characters that XML
+/// 1.0 does not allow.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

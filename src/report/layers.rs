@@ -1,5 +1,5 @@
 //! The lines about staging directories in a report for people. They count the libraries that come
-//! from the stage and from the system, and name `--staged` if a directory looks like a stage.
+//! from the stage and from the system, and suggest `--staged` if a directory looks like a stage.
 
 use super::Style;
 use super::layout::{count, wrap};

@@ -1,17 +1,18 @@
-//! Lines of text for people. They are wrapped at blanks, but never inside of a name. Reports and
-//! the summary supply the text.
+//! Wraps and writes lines of text for people. Lines break at blanks, but never inside of a name.
+//! Reports and the summary supply the text.
 
 use super::Style;
 use std::io::{self, Write};
 
 /// Replaces a blank inside of a name until the line is written. Control characters in names are
-/// escaped, so a name never contains it.
+/// escaped, so no name contains this character.
 const GLUE: char = '\u{1f}';
-/// Width of a label, and of the indent before it, in columns.
+/// Width of the column for labels.
 const LABEL: usize = 10;
+/// Number of blanks before a label.
 const INDENT: usize = 2;
 
-/// A name that line breaks do not split.
+/// Marks the text as a name, which [`wrap`] does not split.
 pub(crate) fn name(text: &str) -> String {
     text.chars().map(|c| if c == ' ' { GLUE } else { c }).collect()
 }
@@ -57,8 +58,8 @@ pub(crate) fn wrap(text: &str, width: usize, first: usize, rest: usize) -> Vec<S
     out
 }
 
-/// Writes wrapped text, with `result` in the colour `code`. A result that a line break splits has no
-/// colour.
+/// Writes wrapped text, with the words `result` in the colour `code` (ECMA-48). If a line break
+/// splits these words, they have no colour.
 pub(crate) fn painted(
     text: &str,
     (result, code): (&str, &str),
@@ -74,9 +75,9 @@ pub(crate) fn painted(
     Ok(())
 }
 
-/// A writer of labelled lines.
+/// Writes an entry of a report: a heading, then items with a label before their wrapped text.
 pub(super) struct LabelledLines<'a> {
-    /// The style of text.
+    /// Colours, line width and level of detail of the text.
     pub(super) style: Style,
     out: &'a mut dyn Write,
     /// The label of the previous line, which is not repeated.
@@ -143,7 +144,8 @@ impl<'a> LabelledLines<'a> {
         self.item(self.label, &format!("… and {hidden} more {noun} (-v shows all)"))
     }
 
-    /// Like [`Self::more`], for a list that may have more items than the `listed` ones of the report.
+    /// Writes that only `shown` of `all` items are written. The report may have fewer items than
+    /// `all`: the `listed` ones, which `-v` shows.
     pub(super) fn more_of(
         &mut self,
         (shown, listed, all): (usize, usize, usize),
@@ -192,7 +194,7 @@ impl<'a> LabelledLines<'a> {
         lines.try_for_each(|line| writeln!(self.out, "{:indent$}{line}", ""))
     }
 
-    /// Writes lines that another [`LabelledLines`] made.
+    /// Writes lines that another [`LabelledLines`] has already laid out.
     pub(super) fn written(&mut self, text: &[u8]) -> io::Result<()> {
         self.label = "";
         self.out.write_all(text)

@@ -47,7 +47,7 @@ impl<'a> LddPage<'a> {
         Self { audit, closure, binding: &audit.bindings[root.index()], program }
     }
 
-    /// A name for a message. The empty name is the program's (`DSO_FILENAME`).
+    /// A name in messages. The empty name means the program (`DSO_FILENAME`).
     pub(super) fn name(&self, id: StrId) -> String {
         match self.audit.text(id) {
             b"" => self.program.clone(),
@@ -170,7 +170,7 @@ impl<'a> LddPage<'a> {
         }
     }
 
-    /// The error that ends the relocation after this message.
+    /// The error that ends the relocation after this message; `None` if the relocation continues.
     fn refusal(&self, object: &Object, message: RelocationMessage) -> Option<String> {
         let RelocationMessage::Protected { symbol, provider, refused: true, .. } = message else {
             return None;

@@ -19,7 +19,8 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     page(report, None, "", how, out)
 }
 
-/// Writes the page. The heading has `result`, or else the counts. `more` is the paragraph below.
+/// Writes the page. The heading has `result`, or the counts if `result` is `None`. `more` is the
+/// paragraph below the heading; empty for none.
 pub(crate) fn page(
     report: &Report,
     result: Option<&str>,

@@ -1,5 +1,5 @@
-//! Reports: the findings of a run, rendered by format. An output is a module and a row in
-//! [`OUTPUTS`]. It renders [`model`], or for `ldd` the link maps, and computes nothing. It opens no
+//! Writes reports, the findings of a run, in several formats. An output is a module and a row in
+//! [`OUTPUTS`]. It renders [`model`], or for `ldd` the link maps, and adds no facts. It opens no
 //! file, and writes only to the given writer.
 
 mod alerts;
@@ -43,7 +43,7 @@ use std::io::{self, Write};
 
 /// A format that options select by name.
 pub trait NamedFormat {
-    /// Its name on the command line.
+    /// The name of the format on the command line.
     fn name(&self) -> &'static str;
 }
 
@@ -53,51 +53,52 @@ impl NamedFormat for Output {
     }
 }
 
-/// One output format.
+/// One output format of `check`.
 pub struct Output {
-    /// Its name on the command line.
+    /// The name in `--format` and `-o NAME=FILE`, such as `json`.
     pub name: &'static str,
-    /// True if people read it. Such outputs list the stale lines of the baseline in the summary.
-    /// Other outputs leave that to a message on stderr.
+    /// True if people read the output. Its summary then lists the stale lines of the baseline. If
+    /// false, a message on stderr lists them.
     pub for_people: bool,
-    /// The data that it renders.
+    /// The data that the output renders, and the function that renders it.
     pub made_of: MadeOf,
 }
 
-/// The data that an output renders.
+/// The data that an output renders, and the function that renders it.
 pub enum MadeOf {
-    /// The model.
+    /// The output renders the report model.
     Report {
-        /// The parts that it renders in addition to the findings.
+        /// Returns the parts that the output renders in addition to the findings.
         parts: fn(Style) -> Parts,
         /// Writes the report. `Rendering::facts` is `Some` with `--facts`.
         render: RenderReport,
     },
-    /// The link maps of an audit in which every file is an entry point. Findings are not shown.
+    /// The function writes the link maps of an audit in which every file is an entry point. It does
+    /// not write findings.
     LinkMaps(fn(&Audit, &mut dyn Write) -> io::Result<()>),
 }
 
-/// Writes a report.
+/// A function that writes a report in one format.
 pub type RenderReport = fn(&Report, &Rendering<'_>, &mut dyn Write) -> io::Result<()>;
 
-/// How to write a report.
+/// The settings with which an output is written, and the data that it streams.
 #[derive(Clone, Copy)]
 pub struct Rendering<'a> {
-    /// The look of text for people.
+    /// Style of human-readable output: colours, line width and level of detail.
     pub style: Style,
-    /// The way in which outputs for programs write paths.
+    /// Translates paths of the audited system to paths that other programs can open.
     pub paths: &'a Paths,
-    /// Exports, imports and bindings, with `--facts`.
+    /// Exports, imports and bindings; `None` without `--facts`.
     pub facts: Option<&'a dyn StreamedFacts>,
 }
 
 impl Output {
-    /// True if every file is an entry point in this format.
+    /// True if the format shows link maps, for which the audit treats every file as an entry point.
     pub fn is_of_link_maps(&self) -> bool {
         matches!(self.made_of, MadeOf::LinkMaps(_))
     }
 
-    /// The parts that it renders in addition to the findings.
+    /// The parts of the report that this output renders in addition to the findings.
     pub fn parts(&self, style: Style) -> Parts {
         match self.made_of {
             MadeOf::Report { parts, .. } => parts(style),
@@ -119,7 +120,7 @@ pub fn render(
     }
 }
 
-/// All formats.
+/// All outputs of `check`, in the order in which error messages list them.
 pub const OUTPUTS: &[Output] = &[
     Output {
         name: "human",

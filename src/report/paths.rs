@@ -8,21 +8,23 @@ use percent::encoded;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
-/// The directory that paths are relative to, and the sysroot.
+/// Translates paths of the audited system to paths on this machine. The current directory, the
+/// sysroot and the stages decide where a file is. `base` decides how outputs write its path.
 #[derive(Clone, Debug, Default)]
 pub struct Paths {
-    /// `--relative-to` or the current directory; `None` for full paths.
+    /// The directory that paths in outputs are relative to: `--relative-to`, or the current
+    /// directory. `None` for full paths.
     pub base: Option<PathBuf>,
-    /// The current directory, for relative paths such as those of policies.
+    /// The current directory. Relative paths start there, such as the paths of policies.
     pub here: PathBuf,
-    /// The sysroot of `--root`.
+    /// The directory of `--root`, with links resolved; `None` without this option.
     pub sysroot: Option<PathBuf>,
     /// The staging directories, with links resolved.
     pub stages: Vec<PathBuf>,
     /// Paths of policies in findings. They are outside of the sysroot.
     pub policies: Vec<PathBuf>,
-    /// Staged files whose path below the staging directory differs from the installed path, by
-    /// installed path.
+    /// Staged files whose installed path (key) differs from the path below the staging directory
+    /// (value).
     pub staged: FastMap<PathBuf, PathBuf>,
 }
 
@@ -38,9 +40,9 @@ impl Paths {
         }
     }
 
-    /// The path on this machine of a directory with audited files. `staged` is true for a directory
-    /// of a stage, by its path below the staging directory. `None` if there are several stages: they
-    /// share directories.
+    /// The path on this machine of a directory with audited files. If `staged` is true, `path` is
+    /// the path below the staging directory. `None` for a staged directory if there are several
+    /// stages, because stages share directories.
     pub(crate) fn directory(&self, path: &Path, staged: bool) -> Option<PathBuf> {
         let below = path.strip_prefix("/").unwrap_or(path);
         let here = match &self.stages[..] {
@@ -48,18 +50,18 @@ impl Paths {
             [stage] => stage.join(below),
             _ => return None,
         };
-        // Without the slash that `join` adds for the top directory.
+        // Removes the slash that `join` adds for the top directory.
         Some(here.components().collect())
     }
 
-    /// The path of a staged file below its staging directory, with a slash in front. Any other path
-    /// stays.
+    /// The path of a staged file below its staging directory, with a slash in front. Returns any
+    /// other path unchanged.
     pub(crate) fn in_stage<'p>(&'p self, path: &'p Path) -> &'p Path {
         self.staged.get(path).map_or(path, PathBuf::as_path)
     }
 
-    /// The path of an audited file, as a word of a shell command that runs on this machine. The path
-    /// of a staged file is relative to the staging directory, which a report does not name.
+    /// The path of an audited file, as a word of a shell command that runs on this machine. The
+    /// path of a staged file is relative to the staging directory, which a report does not name.
     pub(super) fn word(&self, report: &Report, path: &Path) -> String {
         let path = match &report.layers {
             Some(layers) if !layers.sysroot.iter().any(|file| &*file.0 == path) => {
@@ -81,8 +83,8 @@ impl Paths {
         }
     }
 
-    /// The path as a URI reference (RFC 3986). It is relative below `base`, and has `file://`
-    /// elsewhere.
+    /// The path as a URI reference (RFC 3986). Below `base`, the reference is relative. Elsewhere,
+    /// it begins with `file://`.
     pub(super) fn uri(&self, path: &Path) -> String {
         let path = self.relative(path);
         let text = encoded(path.as_os_str().as_bytes());
@@ -97,7 +99,7 @@ impl Paths {
         }
     }
 
-    /// The base as a URI with a slash at its end.
+    /// The base as a URI with a slash at its end; `None` without a base.
     pub(super) fn base_uri(&self) -> Option<String> {
         let base = self.base.as_deref()?;
         let text = encoded(base.as_os_str().as_bytes());

@@ -6,7 +6,7 @@ use super::layout::wrap;
 use super::model::{Blocker, BlockerKind, PlatformResult, Report};
 use std::io::{self, Write};
 
-/// Upper bound for the obstacles named without `-v`.
+/// Maximum number of obstacles that are named without `-v`.
 const MOST: usize = 3;
 
 /// Writes the result for each architecture.

@@ -46,7 +46,8 @@ impl ReferringMembers {
         out
     }
 
-    /// The members in words; `None` if none is known.
+    /// The members, their archives and the directories of their sources, as a part of a sentence.
+    /// `None` if no member is known.
     pub(super) fn words(&self, verbose: bool) -> Option<String> {
         if self.archives.is_empty() {
             return None;

@@ -35,11 +35,13 @@ pub(crate) fn sentence(fix: &Fix) -> Option<String> {
 }
 
 /// The packages that install a candidate, in words: `package libfoo-dev, pkg-config package foo`.
+/// `None` if no package is known.
 pub(crate) fn packages(evidence: &Evidence) -> Option<String> {
     owner(evidence.package.as_deref(), evidence.pkg_config.as_deref(), evidence.cmake.as_deref())
 }
 
-/// The Debian package, the pkg-config package and the CMake target of an archive, in words.
+/// The Debian package, the pkg-config package and the CMake target of an archive, in words. `None`
+/// if all three are unknown.
 pub(crate) fn owner(
     package: Option<&str>,
     pkg_config: Option<&str>,

@@ -16,7 +16,7 @@ use std::io::{self, Write};
 const MOST: usize = 25_000;
 /// The home page of the program.
 const HOME: &str = "https://docs.rs/linkaudit";
-/// The name of the directory that paths are relative to.
+/// The `uriBaseId` of the directory that relative paths start from.
 const BASE: &str = "SRCROOT";
 
 pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -59,7 +59,8 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     writeln!(out)
 }
 
-/// Notifications: the audit is incomplete, or the file has only a part of the results.
+/// The notifications of the run: that the audit is incomplete, and that the file has only a part of
+/// the results. Empty if neither is the case.
 fn notifications(report: &Report, left_out: usize) -> Vec<Value> {
     let mut texts = Vec::new();
     if !report.complete {
@@ -74,7 +75,7 @@ fn notifications(report: &Report, left_out: usize) -> Vec<Value> {
         .collect()
 }
 
-/// A rule, with its page as help.
+/// The SARIF description of a rule (`reportingDescriptor`), with the rule's page as help.
 fn rule(report: &Report, id: &str) -> Value {
     let ran = report.rules.iter().find(|rule| rule.id == id);
     let known = rules::find(id);
@@ -157,8 +158,8 @@ fn level_name(level: Level) -> &'static str {
     }
 }
 
-/// `text` as a sentence, with a capital letter at the start and a full stop at the end.
-/// `findings` have the symbols that it may name.
+/// `text` as a sentence, with a capital letter at the start and a full stop at the end. A symbol of
+/// `findings` at the start keeps its case.
 fn ended(text: &str, findings: &[&ReportFinding]) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
@@ -177,8 +178,8 @@ fn names(finding: &ReportFinding, word: &str) -> bool {
     finding.symbol.as_deref().into_iter().chain(listed).any(|symbol| symbol == word.as_bytes())
 }
 
-/// `missing-library` as `MissingLibrary`. SARIF requires that a rule's name differs from its id, so
-/// `malformed` is `MalformedFile`.
+/// Converts `missing-library` to `MissingLibrary`. SARIF requires that a rule's name differs from
+/// its id, so `malformed` becomes `MalformedFile`.
 fn pascal(id: &str) -> String {
     let words = id.split('-').chain((!id.contains('-')).then_some("file"));
     let capital = |word: &str| {

@@ -1,18 +1,20 @@
-//! The look of text for people: colours and line width. Reports and views supply the text.
+//! Style of human-readable output: colours, line width and level of detail. Reports and views
+//! supply the text.
 
 /// Width of text for people if there is no terminal, in columns.
 const PLAIN_WIDTH: usize = 100;
 
-/// The look of text for people.
+/// Style of human-readable output: colours, line width and level of detail.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
-    /// True for colours.
+    /// True if text is coloured with codes of ECMA-48.
     pub color: bool,
     /// True with `-v`: lists are not shortened, and lines are not cut.
     pub verbose: bool,
     /// True if the report has only the causes that fail the run, and the totals (`-q`).
     pub quiet: bool,
-    /// True if the report ends with the next command to type.
+    /// True if the report ends with the next command to type. False with `--isolated`, because
+    /// readers of CI output cannot change the options.
     pub next_step: bool,
     /// True if warnings fail the run (`--fail-on warning`).
     pub warnings_fail: bool,
@@ -31,7 +33,7 @@ impl Style {
         self.width.unwrap_or(PLAIN_WIDTH)
     }
 
-    /// Text about a missing file or symbol, in red.
+    /// `text` in red, for a missing file or symbol, if colours are on.
     pub(crate) fn alarm(self, text: &str) -> String {
         self.paint("1;31", text)
     }
@@ -41,12 +43,12 @@ impl Style {
         if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    /// The subject of a line, in bold.
+    /// `text` in bold, for the subject of a line, if colours are on.
     pub(crate) fn bold(self, text: &str) -> String {
         self.paint("1", text)
     }
 
-    /// Less important text, dimmed.
+    /// `text` dimmed, because it is less important, if colours are on.
     pub(crate) fn dim(self, text: &str) -> String {
         self.paint("2", text)
     }

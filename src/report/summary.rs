@@ -12,12 +12,12 @@ use std::io::{self, Write};
 /// Upper bound for the findings that `incomplete` lists without `-v`.
 const MOST: usize = 20;
 
-/// Upper bounds for the list of causes: without `-v`, and with `-q`. With `-q` the list is longer,
-/// because the report has no entries before it.
+/// Maximum number of causes in the list without `-v` and `-q`.
 const MOST_CAUSES: usize = 5;
+/// Maximum number of causes in the list with `-q`, when no entries precede the list.
 const MOST_QUIET: usize = 40;
 
-/// Writes the summary.
+/// Writes the summary, without the next command. With `-q`, leaves out less important lines.
 pub(super) fn write(
     report: &Report,
     entries: &Entries<'_>,
@@ -63,7 +63,7 @@ pub(super) fn next(entries: &Entries<'_>, style: Style, out: &mut dyn Write) -> 
     }
 }
 
-/// Writes the numbered list of causes: errors, then warnings, then those that make the run
+/// Writes the numbered list of causes: errors, then warnings, then causes that make the run
 /// incomplete, each by number of findings. A single cause is listed only with `-q`; otherwise its
 /// entry is directly above.
 fn causes(entries: &Entries<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
@@ -183,12 +183,13 @@ fn explained(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<(
     inferred(&by(AssumedBy::InferredHost), style, out)
 }
 
-/// The number of files and questions that could not be read or decided.
+/// The line with the number of findings about unread files and undecided questions.
 fn incomplete_line(findings: usize) -> String {
     format!("incomplete: {} unread or undecided", count(findings, "item", "items"))
 }
 
-/// Lists the files and questions that could not be read or decided, for views without findings.
+/// Lists the findings about unread files and undecided questions, for outputs that list no other
+/// findings.
 pub(crate) fn incomplete(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let open: Vec<&ReportFinding> = report.inputs().collect();
     let most = if style.verbose { usize::MAX } else { MOST };
@@ -260,8 +261,8 @@ fn of(assumption: &Assumption) -> String {
     show(assumption.name.as_deref().unwrap_or_default().as_bytes())
 }
 
-/// Writes the number of archives whose members were not audited. Some of them may have been read as
-/// candidates.
+/// Writes the number of archives whose members were not audited. Some of these archives may have
+/// been read as candidates.
 fn unread_archives(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let unread = report.totals.unread_archives;
     if unread > 0 {

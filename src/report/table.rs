@@ -15,11 +15,11 @@ use std::io::{self, Write};
 const MOST: usize = 20;
 /// Upper bound for the files, or directories of files, in one cell without `-v`.
 const MOST_FILES: usize = 6;
-/// Blanks around the text of a cell.
+/// Number of blanks around the text of a cell, on both sides together.
 const PADDING: usize = 2;
-/// Width in columns of the longest level and rule names, with padding.
+/// Width of the columns for level and rule, in characters: the longest names, with padding.
 const NAMES: usize = 32;
-/// Minimum and maximum width of a readable table, in columns.
+/// Minimum and maximum width of a table, in characters.
 const WIDTHS: (usize, usize) = (60, 160);
 
 pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -97,7 +97,8 @@ fn width(style: Style) -> usize {
     style.columns().clamp(WIDTHS.0, WIDTHS.1)
 }
 
-/// Maximum width of the column of files: half of what the columns of levels and rules leave.
+/// Maximum width of the column of files, in columns of text: half of the width that the columns of
+/// levels and rules leave.
 fn file_width(style: Style) -> usize {
     width(style).saturating_sub(NAMES) / 2
 }

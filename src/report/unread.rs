@@ -19,8 +19,8 @@ struct Archives<'r> {
     cmake: BTreeSet<&'r str>,
 }
 
-/// The lines, each with the `Evidence::how` of its archives. Archives with equal `how`, directory
-/// and package share a line.
+/// The lines about unread archives among the candidates, each with the `Evidence::how` of its
+/// archives. Archives with equal `how`, directory and package share a line.
 pub(super) fn lines<'r>(
     candidates: impl Iterator<Item = &'r Evidence>,
     verbose: bool,

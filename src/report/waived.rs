@@ -9,7 +9,7 @@ use crate::demangle::demangle;
 use crate::text::show;
 use std::io::{self, Write};
 
-/// Width of the indent and the word before the place of a waiver, in columns.
+/// Width in columns of the indent and the word `by` before the file of a waiver.
 const BY: usize = 7;
 
 /// With `-v`, writes the waived findings before the summary.
@@ -66,8 +66,8 @@ pub(super) fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::
     Ok(())
 }
 
-/// How many of the stale lines are about findings that no longer occur. The list of the lines has
-/// the reasons of the others.
+/// The end of the sentence about stale lines: how many of their findings no longer occur. The list
+/// below the sentence has the reasons for the other lines.
 fn absent(stale: &[(&StaleLine, Option<String>)]) -> String {
     let is_absent = |(_, reason): &&(&StaleLine, Option<String>)| reason.is_none();
     let absent: Vec<_> = stale.iter().filter(is_absent).collect();

@@ -4,20 +4,24 @@
 
 use std::cmp::Ordering;
 
-/// Sizes of the header and of an entry in the old format, in bytes.
+/// Size of the header of the old format, in bytes.
 const OLD_HEADER: usize = 16;
+/// Size of an entry of the old format, in bytes.
 const OLD_ENTRY: usize = 12;
-/// Sizes of the header and of an entry in the new format, in bytes.
+/// Size of the header of the new format, in bytes.
 const NEW_HEADER: usize = 48;
+/// Size of an entry of the new format, in bytes.
 const NEW_ENTRY: usize = 24;
 const OLD_MAGIC: &[u8] = b"ld.so-1.7.0";
 /// Magic of the new format, with its version.
 pub const NEW_MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
-/// `cache_extension_magic`
+/// Magic number at the start of the extension of a cache file (`cache_extension_magic`).
 pub const EXTENSION_MAGIC: u32 = 0xEAA4_2174;
-/// `cache_extension_tag_glibc_hwcaps`
+/// Tag of the extension's section that names glibc-hwcaps subdirectories
+/// (`cache_extension_tag_glibc_hwcaps`).
 pub const TAG_HWCAPS: u32 = 1;
-/// Upper half of an entry's hwcap field: `DL_CACHE_HWCAP_EXTENSION` with ISA level 0.
+/// Upper 32 bits of the hwcap field of an entry in a glibc-hwcaps subdirectory, for ISA level 0
+/// (`DL_CACHE_HWCAP_EXTENSION`). Their lowest ten bits hold the ISA level.
 pub const HWCAP_EXTENSION: u32 = 0x4000_0000;
 
 /// A parsed ld.so.cache.
@@ -25,9 +29,9 @@ pub struct Cache {
     bytes: Box<[u8]>,
     big: bool,
     format: Format,
-    /// Strings of the glibc-hwcaps extension, as offsets into the file.
+    /// Names of glibc-hwcaps subdirectories, as offsets of their strings in the file.
     hwcaps: Vec<u32>,
-    /// Offset of an extension that cannot be read.
+    /// File offset of the extension, if there is one that cannot be read.
     lost_extension: Option<usize>,
 }
 
@@ -35,13 +39,13 @@ pub struct Cache {
 enum Format {
     /// Entries start at `first`; the strings follow the last entry.
     Old { first: usize, count: usize },
-    /// Header at `base`; string offsets are relative to it.
+    /// The header is at `base`, and the offsets of strings are relative to `base`.
     New { base: usize, count: usize },
 }
 
 /// The properties of the loader and the processor that a lookup depends on.
 pub struct CacheQuery<'a> {
-    /// Values of an entry's `flags` that the loader accepts.
+    /// Values of an entry's `flags` that the loader accepts, the machine's own value first.
     pub flags: &'a [i32],
     /// Active `glibc-hwcaps` names, best first.
     pub active: &'a [&'static str],
@@ -55,18 +59,19 @@ pub struct CacheQuery<'a> {
 /// An entry of a cache.
 #[derive(Clone, Copy)]
 pub struct CacheEntry<'a> {
-    /// Class, machine and libc of the library.
+    /// The class, machine and libc of the library, as one number.
     pub flags: i32,
-    /// The soname.
+    /// The soname of the library, by which the loader looks up the entry.
     pub key: &'a [u8],
-    /// The path.
+    /// The path of the library.
     pub value: &'a [u8],
     /// The hwcap field: 0, legacy hwcap bits, or an index into the glibc-hwcaps extension.
     pub hwcap: u64,
 }
 
 impl Cache {
-    /// Parses a cache file; `None` if the loader would ignore the whole file.
+    /// Parses a cache file. `big` is true for a big-endian target. `None` if the loader would
+    /// ignore the whole file.
     pub fn parse(bytes: Box<[u8]>, big: bool) -> Option<Self> {
         let format = Format::Old { first: 0, count: 0 };
         let mut cache = Self { bytes, big, format, hwcaps: vec![], lost_extension: None };
@@ -79,7 +84,7 @@ impl Cache {
                 return None;
             }
             cache.format = Format::Old { first: OLD_HEADER, count };
-            // The new format may start at the next multiple of eight.
+            // A file may have both formats: the new one then starts at the next multiple of eight.
             let base = end.next_multiple_of(8);
             if cache.bytes.get(base..).is_some_and(|rest| rest.starts_with(NEW_MAGIC)) {
                 cache.set_new(base)?;
@@ -111,7 +116,7 @@ impl Cache {
         Some(())
     }
 
-    /// Offsets of the strings in the glibc-hwcaps section; empty without such a section. `None` if
+    /// Offsets of the names in the glibc-hwcaps section; empty without such a section. `None` if
     /// the extension has a wrong magic or is truncated.
     fn read_hwcaps(&self, at: usize) -> Option<Vec<u32>> {
         if self.u32(at)? != EXTENSION_MAGIC {
@@ -178,7 +183,8 @@ impl Cache {
         self.string(*self.hwcaps.get(index)? as usize)
     }
 
-    /// The first defect in the entries: its offset in the file, and a description.
+    /// The first defect in the entries or the extension: its offset in the file, and a description
+    /// as the end of a sentence.
     pub fn defect(&self) -> Option<(usize, &'static str)> {
         let (first, each) = match self.format {
             Format::Old { first, .. } => (first, OLD_ENTRY),
@@ -207,7 +213,8 @@ impl Cache {
         ))
     }
 
-    /// The cached path for `name`, with true if the entry is for a hwcaps subdirectory.
+    /// The cached path for `name`, and true if its entry is for a hwcaps subdirectory. `None` if no
+    /// entry fits.
     pub fn lookup(&self, name: &[u8], asker: &CacheQuery<'_>) -> Option<(&[u8], bool)> {
         let (mut left, mut right) = (0, self.count());
         // The table is sorted in descending order.
@@ -237,9 +244,9 @@ impl Cache {
                 continue;
             }
             if entry.hwcap == 0 {
-                // Entries with a hwcap win over entries without one. Of the latter, the first with
-                // `flags[0]` wins. If none has `flags[0]`, the last with another accepted value
-                // wins (old ldconfigs wrote these values).
+                // An entry with a hwcap wins over entries without one. Among entries without a
+                // hwcap, the first with the flags `asker.flags[0]` wins. If none has them, the last
+                // entry with other accepted flags wins (old ldconfigs wrote these flags).
                 if let Some((path, _)) = best {
                     return Some((path, true));
                 }

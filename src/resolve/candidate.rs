@@ -1,6 +1,5 @@
-//! A candidate for an entry point: a file, how it is started (by its path, or by a host program
-//! with dlopen), and its closure. `entry_points` holds the candidates and decides which become
-//! entry points.
+//! A candidate for an entry point: a file that is started by its path or opened by a host program,
+//! and its closure. `entry_points` holds the candidates and decides which become entry points.
 
 use super::hosts::HostProgram;
 use super::loader::{InterpreterDefect, LoaderChoice, NoLoader};
@@ -13,22 +12,23 @@ use crate::plan::Plan;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
-/// Programs whose PT_INTERP cannot be used, with the reason.
+/// Programs whose PT_INTERP cannot be used, each with the reason.
 pub(super) type BadInterps = FastMap<FileId, InterpreterDefect>;
 
 /// The state and inputs of one round of resolving. No fact is added during a round.
 pub struct Round<'r> {
     /// State shared by all entry points.
     pub resolver: &'r mut Resolver,
-    /// The facts.
+    /// Facts about all files read so far.
     pub store: &'r dyn FactStore,
     /// The plan of the run.
     pub plan: &'r Plan,
 }
 
 impl Round<'_> {
-    /// Resolves an entry point. If `host` is given, that program opens it with dlopen. `Err` has
-    /// the missing facts.
+    /// Resolves an entry point. If `host` is given, the program of that closure opens the entry
+    /// point with dlopen. If facts are missing, returns them as `Err` and stores the suspended link
+    /// map in `before`.
     pub(super) fn closure(
         &mut self,
         root: EntryPoint,
@@ -42,9 +42,10 @@ impl Round<'_> {
 /// A candidate for an entry point, and its resolution.
 pub(super) struct EntryPointCandidate {
     pub(super) start: Start,
-    /// Index of its host program, if it is resolved as a plugin.
+    /// Index of the host program in `HostPrograms::list`, if the file is resolved as a plugin.
     pub(super) host: Option<usize>,
-    /// The chosen loader, and the path by which the loader starts the file.
+    /// The chosen loader, and the path by which that loader starts the file; `None` until the
+    /// loader is chosen.
     pub(super) chosen: Option<(LoaderId, StrId)>,
     /// The suspended link map, if a fact was missing.
     before: Option<Suspended>,
@@ -80,7 +81,8 @@ impl EntryPointCandidate {
         self.closure().into_iter().flat_map(|closure| closure.found().map(|(_, file)| file))
     }
 
-    /// Files of the candidate's closure, without its own file.
+    /// The files that the candidate's closure loads besides the candidate's own file. Empty until
+    /// the candidate is resolved.
     pub(super) fn loads(&self) -> impl Iterator<Item = FileId> + '_ {
         self.files().filter(|file| *file != self.start.file)
     }

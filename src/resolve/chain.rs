@@ -1,6 +1,6 @@
-//! Chains of needs. A chain leads from the program to a module, and each object in it loaded the
-//! next. Only the ends of a long chain are shown. The ends are found without a walk through the
-//! middle. If every module of a long chain has a finding, walks through the middle would take
+//! Chains of needs. A chain leads from the program to a module, and each object in the chain loaded
+//! the next one. Only the ends of a long chain are shown, and they are found without a walk through
+//! the middle. If each module of a long chain had a finding, walks through the middle would take
 //! quadratic time.
 
 use super::{LinkMap, ROOT};
@@ -14,14 +14,15 @@ const MOST: usize = 40;
 /// A chain of needs, the program first.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Chain {
-    /// The hops. If the middle is omitted, the first `MOST / 2` and the last `MOST / 2`.
+    /// The hops in order. If the middle is omitted, these are the first and the last `MOST / 2`
+    /// hops.
     pub hops: Vec<ModuleId>,
     /// Number of hops omitted from the middle.
     pub left_out: usize,
 }
 
-/// For each module, the length of its chain, and hop number `MOST / 2` of that chain (the last hop
-/// of a shorter chain).
+/// For each module, the length of its chain, and the hop at which the head of the shortened chain
+/// ends. This is hop number `MOST / 2`, or the last hop of a shorter chain.
 #[derive(Debug, Default)]
 pub(super) struct Depths(OnceLock<Vec<(u32, ModuleId)>>);
 

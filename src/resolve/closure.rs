@@ -1,7 +1,7 @@
-//! The link map of one entry point: breadth first over all needs, deduplicated by name and inode.
-//! Filtees come before the object that names them (`elf/dl-deps.c`, `elf/dl-load.c`). Preloaded
-//! libraries come directly after the entry point (`elf/rtld.c`). The objects of a host program come
-//! before its plugin (`elf/dl-open.c`).
+//! Builds the link map of one entry point. The walk visits all needs breadth first, and
+//! deduplicates objects by name and inode. Filtees come before the object that names them
+//! (`elf/dl-deps.c`, `elf/dl-load.c`). Preloaded libraries come directly after the entry point
+//! (`elf/rtld.c`). The objects of a host program come before its plugin (`elf/dl-open.c`).
 //!
 //! If a fact is missing, the build returns its state, and the next round resumes at the same need.
 //! The build also requests facts that the walk will probably need later. This guess changes only
@@ -18,19 +18,19 @@ use super::{
 use crate::format::elf::NeedKind;
 use crate::id::{FastSet, FileId, Id as _, ModuleId, StrId};
 
-/// Maximum number of resolved needs that one look-ahead visits.
+/// Maximum number of needs that one look-ahead visits without requesting a fact.
 const MOST_AHEAD: usize = 500;
 
-/// Maximum number of needs for which one look-ahead requests facts. One need may have hundreds of
-/// paths.
+/// Maximum number of needs for which one look-ahead requests facts. One need may be tried at
+/// hundreds of paths.
 const MOST_ASKED: usize = 512;
 
 /// The result of one run of the builder.
 pub(super) enum Built {
-    /// The link map, and buffers for the next build.
+    /// The link map is complete. The state holds buffers for the next build.
     Links(Box<LinkMap>, Box<LinkMapState>),
-    /// Facts are missing. `None` if the walk has not begun: the next round then starts from
-    /// scratch.
+    /// Facts are missing, and the next round resumes from this state. `None` if the walk has not
+    /// begun: the next round then starts from the beginning.
     Suspended(Option<Box<LinkMapState>>),
 }
 
@@ -52,7 +52,7 @@ impl LinkMapBuilder<'_> {
         self.go_on()
     }
 
-    /// Continues the walk where the last round ended.
+    /// Continues the walk at the need where it was suspended.
     pub(super) fn go_on(mut self) -> Built {
         let stopped = self.walk();
         if self.incomplete {
@@ -130,7 +130,8 @@ impl LinkMapBuilder<'_> {
         }
     }
 
-    /// Visits the queue until its end, a fatal error or a missing fact.
+    /// Visits the modules of the queue in order. Stops at the end of the queue, at a fatal error,
+    /// which is returned, or at a missing fact.
     fn walk(&mut self) -> Option<Fatal> {
         while let Some((module, next)) = self.state.next() {
             let fatal = self.visit(module, next);
@@ -174,9 +175,9 @@ impl LinkMapBuilder<'_> {
 
 /// Preloads come after the entry point and before its needs.
 impl LinkMapBuilder<'_> {
-    /// Entries of LD_PRELOAD and then of ld.so.preload, with the entry point as requester
-    /// (`elf/rtld.c`, `handle_preload_list` and `do_preload`). Tokens are expanded only in entries
-    /// with a slash.
+    /// Preloads the entries of LD_PRELOAD and then of ld.so.preload, with the entry point as
+    /// requester (`elf/rtld.c`, `handle_preload_list` and `do_preload`). Tokens are expanded only
+    /// in entries with a slash.
     fn preload(&mut self) {
         let typed = self.search.plan.ld_preload.split(|b| matches!(b, b':' | b' '));
         let typed = typed.filter(|entry| !entry.is_empty());
@@ -220,18 +221,18 @@ impl LinkMapBuilder<'_> {
     }
 }
 
-/// Plugins. Objects of the host program keep their positions, and satisfy needs without a search.
-/// The loader opens the plugin by its path. The audit assumes RTLD_NOW and RTLD_LOCAL, and that the
-/// host program has opened only the libraries of `HostProgram::after` before.
+/// Plugins: the host program opens the plugin by its path. Objects of the host program keep their
+/// positions, and satisfy needs without a search. The audit assumes RTLD_NOW and RTLD_LOCAL. It
+/// also assumes that the host program has opened only the libraries of `HostProgram::after` before.
 impl LinkMapBuilder<'_> {
     fn take_over(&mut self, host: &Closure) {
         let Self { state, search, names, .. } = self;
         state.take_over(host, |file| names.of(file, search.store, search.strings).cloned());
     }
 
-    /// `_dl_map_object` for the plugin itself. The name is a path, so no search is made. `ROOT`
-    /// stands for the unknown caller of dlopen and appears only in error messages. A new module
-    /// gets no requester.
+    /// `_dl_map_object` for the plugin itself. The name is a path, so no search is made. The real
+    /// caller of dlopen is unknown, so error messages name the host program as requester. The
+    /// module of the plugin gets no requester.
     fn open(&mut self) -> Option<Fatal> {
         let EntryPoint { file, path, .. } = self.state.root;
         let before = self.state.modules.len();
@@ -256,7 +257,7 @@ impl LinkMapBuilder<'_> {
     }
 }
 
-/// The look-ahead of a suspended build.
+/// The look-ahead of a build in which a fact is missing.
 impl LinkMapBuilder<'_> {
     /// Requests facts that the walk will probably need after the missing one, so that one round
     /// reads them all.
@@ -319,7 +320,8 @@ impl LinkMapBuilder<'_> {
     }
 }
 
-/// The files and names that one look-ahead has visited.
+/// The names and files that one look-ahead has visited. `known` counts needs that required no new
+/// fact, and `asked` counts needs for which facts were requested.
 #[derive(Default)]
 struct LookAhead {
     names: FastSet<StrId>,

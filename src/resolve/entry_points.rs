@@ -1,8 +1,8 @@
 //! Selects the entry points and resolves their closures.
 //!
 //! An entry point is a program, a file given by name, or a plugin with one of its host programs. A
-//! shared object is an entry point if no other audited entry point loads it. `audit` calls
-//! [`Resolving::step`] until no fact is missing.
+//! shared object found by the walk is an entry point only if no other entry point loads it. `audit`
+//! calls [`Resolving::step`] until no fact is missing.
 
 use super::candidate::{
     BadInterps, EntryPointCandidate, Resolution, Round, choose_loader, resolve,
@@ -29,18 +29,18 @@ pub struct Closures {
     /// The closure of each library that is not an entry point, resolved as if it were one. A
     /// library is bound once in this closure, and the result is reused under every entry point.
     pub lone: FastMap<FileId, Closure>,
-    /// Files without a loader, and the reason.
+    /// Files for which no loader was found, each with the reason.
     pub no_loader: Vec<(FileId, NoLoader)>,
-    /// Files of the command line that belong to another system, and the reason.
+    /// Files of the command line that belong to another system, each with the kind of foreign file.
     pub foreign: Vec<(FileId, Foreign)>,
-    /// Programs whose PT_INTERP cannot be used, with the reason.
+    /// Programs whose PT_INTERP cannot be used, each with the reason.
     pub bad_interps: Vec<(FileId, InterpreterDefect)>,
     /// Host programs and plugins that could not be combined as requested.
     pub unhosted: Unhosted,
 }
 
 impl Closures {
-    /// `lone` in the order of file ids.
+    /// The closures of `lone`, in the order of file ids.
     pub fn lone_in_order(&self) -> Vec<(FileId, &Closure)> {
         let mut list: Vec<_> = self.lone.iter().map(|(file, closure)| (*file, closure)).collect();
         list.arrange_by_key(|(file, _)| *file);
@@ -48,7 +48,8 @@ impl Closures {
     }
 }
 
-/// True if the command line names the file. A list has all files of a package, as a directory has.
+/// True if the user typed the path of this file. A path that only a list of files has does not
+/// count: the list names all files of a package, as a directory does.
 fn is_typed(start: &Start, plan: &Plan) -> bool {
     let name = start.path.strip_prefix(b"./").unwrap_or(&start.path);
     let is_name = |path: &PathBuf| {
@@ -58,28 +59,28 @@ fn is_typed(start: &Start, plan: &Plan) -> bool {
     plan.listed.is_empty() || plan.paths.iter().any(is_name)
 }
 
-/// The state of the selection between rounds.
+/// The state of the selection of entry points between rounds.
 pub struct Resolving {
     /// Definite entry points: given files and programs.
     sure: Vec<EntryPointCandidate>,
-    /// Shared objects below a given directory. One becomes an entry point if no other entry point
-    /// loads it. Objects that no DT_NEEDED names come first. Both parts are in byte order of the
-    /// path.
+    /// Shared objects below a given directory. Each becomes an entry point if no other entry point
+    /// loads it. Objects that no DT_NEEDED entry names come first, then the others. Both parts are
+    /// in byte order of the path.
     perhaps: Vec<EntryPointCandidate>,
-    /// Number of objects in `perhaps` that no DT_NEEDED names. The objects after them are resolved
-    /// one at a time, each only if no entry point loads it yet. A cycle of hundreds of libraries
-    /// then takes one closure.
+    /// Number of objects in `perhaps` that no DT_NEEDED entry names. The objects after them are
+    /// resolved one at a time, each only if no entry point loads it yet. A cycle of hundreds of
+    /// libraries then takes one closure.
     unnamed: usize,
     /// For the file of each entry point chosen from `perhaps`: its index in that list.
     roots: FastMap<FileId, usize>,
-    /// Files that entry points load besides themselves.
+    /// Files that entry points load besides their own.
     loaded: IdSet<FileId>,
     hosts: HostPrograms,
     /// Closures of the host programs; `None` for a host that stops before it can load a plugin.
     host_closures: Vec<Option<Arc<Closure>>>,
-    /// Plugins, once for each host program.
+    /// The plugins: each once for each of its host programs.
     plugins: Vec<EntryPointCandidate>,
-    /// Files that became plugins because no other object needs them.
+    /// Files that became plugins of a `--host` program because no other object needs them.
     given_away: FastSet<FileId>,
     /// Files of the command line that belong to another system; they never become entry points.
     foreign: BTreeMap<FileId, Foreign>,
@@ -87,25 +88,26 @@ pub struct Resolving {
     pass: Pass,
 }
 
-/// Progress of the choice of entry points from `Resolving::perhaps`.
+/// The passes that choose entry points from `Resolving::perhaps`, in order.
 #[derive(Clone, Copy)]
 enum Pass {
-    /// Not begun.
+    /// The choice has not begun.
     Sure,
-    /// First pass, at this index. An entry point is dropped if a later one loads it.
+    /// First pass, at this index of `perhaps`. An entry point is dropped if a later one loads it.
     Choice(usize),
-    /// Second pass, at this index, for objects that only a dropped entry point loaded.
+    /// Second pass, at this index of `perhaps`. It covers objects that only a dropped entry point
+    /// loaded.
     Rest(usize),
     /// The pass in which host programs open the objects that no other object needs.
     Plugins,
-    /// Last pass, at this index. It is for objects that a plugin loaded while it was an entry
-    /// point, but does not load under its host program.
+    /// Last pass, at this index of `perhaps`. A plugin may load an object when it is resolved
+    /// alone, and not under its host program. This pass covers such objects.
     Last(usize),
 }
 
 impl Resolving {
-    /// Starts from the walk's result: `given` are the files that the user named, with the names as
-    /// typed; `walked` are the files found in given directories.
+    /// The state before the first round. `given` has the files that the user named, with the names
+    /// as typed; `walked` has the files found in given directories.
     pub fn new(
         store: &dyn FactStore,
         plan: &Plan,
@@ -177,11 +179,12 @@ impl Resolving {
         }
     }
 
-    /// Resolves as much as possible and returns the missing facts: an empty list once all is
-    /// resolved.
+    /// Resolves as much as the known facts allow, and returns the missing facts. The list is empty
+    /// once all entry points are resolved.
     pub fn step(&mut self, round: &mut Round<'_>) -> Vec<Need> {
         round.resolver.new_round();
-        // Request facts first: a link map that lacks one is suspended at once.
+        // Request the facts that are probably needed first: a build of a link map stops at the
+        // first missing fact.
         let mut needs = self.choose_loaders(round);
         needs.extend(self.look_ahead(round));
         if !needs.is_empty() {
@@ -189,7 +192,7 @@ impl Resolving {
         }
         let mut needs = self.pass_on(round);
         if !needs.is_empty() {
-            // The pass may have chosen more loaders.
+            // The pass may have chosen further loaders, and the look-ahead is made for each loader.
             needs.extend(self.look_ahead(round));
         }
         needs
@@ -207,8 +210,8 @@ impl Resolving {
         let first = self.sure.iter().all(|candidate| candidate.chosen.is_none());
         for candidate in self.sure.iter_mut().filter(|candidate| candidate.outcome.is_none()) {
             choose_loader(round, candidate, &mut self.bad_interps, &mut needs);
-            // Nearly all candidates lack the same facts as the first, which are read before the
-            // others are asked.
+            // Nearly all candidates lack the same facts as the first. Read these facts before the
+            // other candidates request theirs.
             if first && !needs.is_empty() {
                 break;
             }
@@ -218,8 +221,8 @@ impl Resolving {
 
     fn pass_on(&mut self, round: &mut Round<'_>) -> Vec<Need> {
         let mut needs = Vec::new();
-        // Nearly all candidates lack the same facts as the first (the loader and its directories),
-        // which are read before the others are resolved.
+        // Nearly all candidates lack the same facts as the first: the loader and its directories.
+        // Read these facts before resolving the other candidates.
         let first = self.sure.iter().all(|candidate| candidate.outcome.is_none());
         for candidate in self.sure.iter_mut().filter(|c| c.outcome.is_none()) {
             resolve(round, candidate, &mut self.bad_interps, &mut needs);
@@ -295,7 +298,7 @@ impl Resolving {
         needs
     }
 
-    /// Resolves the plugins, if the closures of all hosts are resolved.
+    /// Resolves the plugins, once the closures of all host programs are known.
     fn open_plugins(&mut self, round: &mut Round<'_>, needs: &mut Vec<Need>) {
         self.find_host_closures(round, needs);
         if self.host_closures.len() < self.hosts.list.len() {
@@ -307,8 +310,9 @@ impl Resolving {
         }
     }
 
-    /// Finds the closures of the hosts in the order of `hosts.list`. A program that has opened a
-    /// library is a separate host. It is listed after the same program without that library.
+    /// Finds the closures of the host programs in the order of `hosts.list`. A program that has
+    /// opened a library with RTLD_GLOBAL is a separate host. It is listed after the same program
+    /// without that library.
     fn find_host_closures(&mut self, round: &mut Round<'_>, needs: &mut Vec<Need>) {
         while let Some(host) = self.hosts.list.get(self.host_closures.len()) {
             let closure = match &host.after {
@@ -362,8 +366,8 @@ impl Resolving {
         self.plugins.extend(plugins);
     }
 
-    /// Makes one of `perhaps` an entry point. In the first pass, the files that it loads are no
-    /// longer entry points.
+    /// Makes the candidate at this index of `perhaps` an entry point. In the first pass, the files
+    /// that it loads stop being entry points.
     fn choose(&mut self, at: usize) {
         let candidate = &self.perhaps[at];
         let loads: Vec<FileId> = candidate.loads().collect();
@@ -378,7 +382,7 @@ impl Resolving {
         self.loaded.extend(loads);
     }
 
-    /// Files that entry points load besides themselves.
+    /// Files that entry points load besides their own.
     fn loaded(&self) -> IdSet<FileId> {
         let mut out = IdSet::default();
         let chosen = self.perhaps.iter().filter(|c| self.roots.contains_key(&c.start.file));
@@ -388,7 +392,7 @@ impl Resolving {
         out
     }
 
-    /// The closures of the chosen entry points. Call it once no fact is missing.
+    /// The closures of the chosen entry points. Call this method once no fact is missing.
     pub fn finish(mut self, round: &mut Round<'_>) -> Closures {
         let (store, bad_interps) = (round.store, &self.bad_interps);
         let mut out = Closures::default();
@@ -428,8 +432,8 @@ impl Resolving {
     }
 }
 
-/// Files whose soname or file name is in a DT_NEEDED of a candidate. This is only a hint: the
-/// search decides which file satisfies a DT_NEEDED entry.
+/// The candidates' files whose soname or file name is in a DT_NEEDED entry of a candidate. This is
+/// only a hint: the search decides which file satisfies the entry.
 fn named(store: &dyn FactStore, candidates: &[EntryPointCandidate]) -> FastSet<FileId> {
     let mut names: FastSet<&[u8]> = FastSet::default();
     let last = |text: &'_ [u8]| text.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
@@ -449,12 +453,13 @@ fn named(store: &dyn FactStore, candidates: &[EntryPointCandidate]) -> FastSet<F
     candidates.iter().map(|candidate| candidate.start.file).filter(is_named).collect()
 }
 
-/// Once the closures of `lone` have this many modules and needs, no further closure is added. In a
-/// chain of libraries, this number grows quadratically. An object without a closure in `lone` is
-/// bound again under each entry point.
+/// Once the closures of `lone` have this many modules and needs in all, no further closure is
+/// added. For a chain of libraries, that total grows quadratically with the length. An object
+/// without a closure in `lone` is bound again under each entry point.
 const MOST_LONE: usize = 500_000;
 
-/// Adds closures of libraries that are not entry points, except those with a missing fact.
+/// Fills `lone` with closures of libraries that are not entry points. A library is left out if its
+/// closure needs a fact that was not read.
 fn add_lone(out: &mut Closures, round: &mut Round<'_>) {
     let mut todo: Vec<EntryPoint> = Vec::new();
     let alone = out.roots.iter().filter(|closure| closure.root.host.is_none());

@@ -1,36 +1,37 @@
 //! The ways in which a file gets into a link map, and the words for them in reports. In `resolve`,
-//! only `Root`, `Missing` and `Provided` change how a module is treated. Rules and views read the
-//! others.
+//! a module is treated differently only for `Root`, `Missing` and `Provided`. Rules and views
+//! distinguish the other variants.
 
 use crate::id::ModuleId;
 
 /// How a file was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FoundBy {
-    /// It is the entry point itself.
+    /// The file is the entry point itself.
     Root,
-    /// It is a plugin, and its host program opened it with dlopen.
+    /// The file is a plugin, and its host program opened it with dlopen.
     Dlopen,
-    /// An already loaded object has the name.
+    /// No search was made: an object that is already loaded has the name.
     Loaded,
-    /// The name has a slash, and the loader opens it as a path.
+    /// No search was made: the name contains a slash, so the loader opens it as a path.
     Path,
-    /// DT_RPATH of the module with this index. Under musl, a module inherits DT_RPATH and
-    /// DT_RUNPATH from its requesters. An inherited DT_RUNPATH counts as DT_RPATH here.
+    /// A directory in DT_RPATH of the module with this index. Under musl, a module also inherits
+    /// DT_RUNPATH from its requesters. This variant covers an inherited DT_RUNPATH too.
     Rpath(ModuleId),
     /// A directory of LD_LIBRARY_PATH.
     LdLibraryPath,
-    /// DT_RUNPATH of the requester.
+    /// A directory in DT_RUNPATH of the requester.
     Runpath,
     /// An entry of ld.so.cache.
     Cache,
     /// A default directory of the loader.
     Default,
-    /// LD_PRELOAD or ld.so.preload names it.
+    /// An entry of LD_PRELOAD or ld.so.preload.
     Preload,
-    /// A name that musl's loader satisfies without a file (`libm.so`, `libpthread.so`).
+    /// musl's loader satisfies the name itself, because it contains this library (`libm.so`,
+    /// `libpthread.so`).
     Builtin,
-    /// Assumed to be on the target system. Nothing was found here, or no search was made.
+    /// Assumed to be on the target system: no file was found here, or no search was made.
     Provided,
     /// Not found.
     Missing,
@@ -51,7 +52,7 @@ impl FoundBy {
         }
     }
 
-    /// The word in human and JSON output.
+    /// The word for this way in human and JSON output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Root => "root",

@@ -1,7 +1,7 @@
 //! Programs that open the libraries of a list with RTLD_GLOBAL, one after another, before their
 //! plugins. Mozilla's programs read `dependentlibs.list` in their own directory
-//! (`xpcom/glue/standalone/nsXPCOMGlue.cpp`). The listed libraries have no search path: a library
-//! finds those that it needs because they are loaded already.
+//! (`xpcom/glue/standalone/nsXPCOMGlue.cpp`). The listed libraries have no search path. The loader
+//! finds the libraries that they need among the objects that are already loaded.
 
 use super::hosts::{HostProgram, HostPrograms, is_program, library_at};
 use super::start::Start;
@@ -13,15 +13,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of libraries read from a list. The link map of each holds the objects of all
-/// libraries before it.
+/// Maximum number of libraries read from a list. The link map of each library holds the objects of
+/// all libraries before it.
 const MOST_LISTED: usize = 200;
 
 impl HostPrograms {
-    /// Adds the host programs of `[[host]]` entries with a `list`: programs in the directory of the
-    /// list file whose bytes contain the file name of the list. Plugins of such a program are the
-    /// listed libraries, those of `loads`, and the shared objects below the directory that have no
-    /// other host.
+    /// Adds the host programs of `[[host]]` entries with a `list`. A host program is in the
+    /// directory of the list file, and its bytes contain the file name of the list. Its plugins are
+    /// the listed libraries, the libraries of `loads`, and all shared objects below the directory
+    /// that have no other host program.
     pub(super) fn add_lists(
         &mut self,
         plan: &Plan,
@@ -53,7 +53,8 @@ impl HostPrograms {
         }
     }
 
-    /// Adds a program that opens `libraries`, and its plugins in `dir` and below.
+    /// Adds a program that opens `libraries` in this order. The objects of `shared` in `dir` and
+    /// below become its plugins, unless they have another host program.
     fn add_list(
         &mut self,
         store: &dyn FactStore,
@@ -91,7 +92,7 @@ impl HostPrograms {
     }
 }
 
-/// Directories that hold both programs and shared objects, each with its programs.
+/// The directories that hold both audited programs and objects of `shared`, each with its programs.
 fn directories<'s>(
     store: &'s dyn FactStore,
     audited: &[FileId],
@@ -108,7 +109,7 @@ fn directories<'s>(
     out
 }
 
-/// Paths of the libraries that a list names, one a line; empty if the list cannot be read.
+/// Paths of the libraries that a list in `dir` names, one a line; empty if the list cannot be read.
 fn listed(store: &dyn FactStore, dir: &Path, list: &str) -> Result<Vec<PathBuf>, Need> {
     let path = dir.join(list).into_os_string();
     let Ok(text) = store.bytes(path.as_bytes())? else { return Ok(Vec::new()) };
@@ -119,8 +120,9 @@ fn listed(store: &dyn FactStore, dir: &Path, list: &str) -> Result<Vec<PathBuf>,
     Ok(names.map(|name| dir.join(std::ffi::OsStr::from_bytes(name))).collect())
 }
 
-/// The programs that contain the name of the list, and so may read it. Only the part before the
-/// last dot is searched for: a compiler may turn the end of a constant into immediate operands.
+/// The programs that contain the name of the list, and may therefore read the list. Only the part
+/// before the last dot is searched for: a compiler may turn the end of a constant into immediate
+/// operands.
 fn programs_with(
     store: &dyn FactStore,
     programs: &[FileId],

@@ -1,7 +1,7 @@
 //! Pairs of a host program and a plugin that it loads with dlopen. The pairs come from `--host` and
-//! from `[[host]]` entries. An entry names a program of the prefix, libraries that a host program
-//! loads before its plugins, or a list of libraries. `audit` finds the pairs before entry points
-//! are chosen; `entry_points` resolves every plugin once for each of its host programs.
+//! from `[[host]]` entries. A `[[host]]` entry names a program of the prefix, libraries that a host
+//! program loads before its plugins, or a list of libraries. `audit` finds the pairs before entry
+//! points are chosen; `entry_points` resolves every plugin once for each of its host programs.
 
 use super::start::Start;
 use crate::facts::plugins::{can_be_plugin, is_plugin};
@@ -21,18 +21,18 @@ use std::path::{Path, PathBuf};
 /// Maximum number of directories searched for a library, from the directory of the plugin upwards.
 const MOST_ABOVE: usize = 8;
 
-/// A shared object that could be a plugin, with its location under each of its names.
+/// A shared object that could be a plugin, with the location of each of its paths.
 type PluginCandidate = (FileId, Vec<Located>);
 
-/// A program that loads plugins, or a library that stands for all programs that load it before the
+/// A program that loads plugins, or a library that represents all programs that load it before the
 /// plugins.
 #[derive(Clone, Debug)]
 pub struct HostProgram {
     /// The program or library.
     pub file: FileId,
-    /// The name it is started by.
+    /// The path by which the program is started or the library is opened.
     pub path: Vec<u8>,
-    /// Its index in `Plan::hosts`, if `--host` names it.
+    /// The index of the program in `Plan::hosts`, if `--host` names the program.
     option: Option<usize>,
     /// Set if the program has opened a library with RTLD_GLOBAL: the index in `HostPrograms::list`
     /// of the host without that library, and the library.
@@ -40,7 +40,7 @@ pub struct HostProgram {
 }
 
 impl HostProgram {
-    /// A program or library that no option names.
+    /// A host that no `--host` option names.
     pub(super) fn new(file: FileId, path: Vec<u8>) -> Self {
         Self { file, path, option: None, after: None }
     }
@@ -49,24 +49,28 @@ impl HostProgram {
 /// Host programs and plugins that could not be combined as requested.
 #[derive(Clone, Debug, Default)]
 pub struct Unhosted {
-    /// Indices in `Plan::hosts` of paths without a program or shared object.
+    /// Indices in `Plan::hosts` of paths at which there is no dynamically linked program and no
+    /// shared object.
     pub unusable: Vec<usize>,
-    /// Host programs that got no plugin: their indices in `Plan::hosts`, and their files.
+    /// `--host` programs whose pattern matches no candidate, or that have no pattern and got no
+    /// plugin: their indices in `Plan::hosts`, and their files.
     pub idle: Vec<(usize, FileId)>,
     /// Plugins that are not for the machine of their `--host` program, each with that program.
     pub foreign: Vec<(FileId, FileId)>,
-    /// Programs that stop before they can load a plugin, each with its number of plugins.
+    /// Host programs that the loader stops before they can load a plugin, each with its number of
+    /// plugins.
     pub stopped: Vec<(FileId, usize)>,
 }
 
 /// All host programs of a run.
 #[derive(Default)]
 pub struct HostPrograms {
-    /// The hosts. A program has one more entry for each library that it opens with RTLD_GLOBAL.
+    /// The host programs. A program has one more entry for each library that it opens with
+    /// RTLD_GLOBAL.
     pub list: Vec<HostProgram>,
     /// Host programs and plugins that could not be combined.
     pub unhosted: Unhosted,
-    /// Indices in `list`. The key is the file, with the host and library of `after`.
+    /// The index in `list` of each host. The key is its file, with the host and library of `after`.
     known: FastMap<(FileId, Option<(usize, FileId)>), usize>,
     /// For each plugin, its hosts as indices in `list`.
     plugins: FastMap<FileId, Vec<usize>>,
@@ -76,8 +80,8 @@ pub struct HostPrograms {
 }
 
 impl HostPrograms {
-    /// Finds the host programs, and the plugins among `audited` that match a pattern; or returns
-    /// the missing facts.
+    /// Finds the host programs, and their plugins among the files in `audited`. The error has the
+    /// missing facts.
     pub fn find(
         plan: &Plan,
         store: &dyn FactStore,
@@ -122,7 +126,8 @@ impl HostPrograms {
         self.plugins.get(&file).map_or(&[], Vec::as_slice)
     }
 
-    /// True if some `--host` program may load every object that no other object needs.
+    /// True if a `--host` program has no pattern: it may load every object that no other object
+    /// needs.
     pub(super) fn take_rest(&self) -> bool {
         !self.of_rest.is_empty()
     }
@@ -135,8 +140,8 @@ impl HostPrograms {
         self.of_rest.iter().copied().filter(|host| is_plugin && fits(host)).collect()
     }
 
-    /// Records each `--host` program that has no pattern and got no plugin. `used` returns true for
-    /// the index of a host with a plugin.
+    /// Records in `unhosted.idle` each `--host` program without a pattern that got no plugin.
+    /// `used` returns true for the index of a host with a plugin.
     pub(super) fn note_idle(&mut self, used: impl Fn(usize) -> bool) {
         let idle = self.of_rest.iter().filter(|host| !used(**host));
         let named = |host: &usize| Some((self.list[*host].option?, self.list[*host].file));
@@ -186,8 +191,8 @@ impl HostPrograms {
         }
     }
 
-    /// Adds `[[host]]` entries whose program is in the prefix. A program that no loader starts,
-    /// such as a script, is ignored.
+    /// Adds the programs of `[[host]]` entries that exist in the prefix of a plugin candidate. A
+    /// program that no loader starts, such as a script, is ignored.
     fn add_policies(
         &mut self,
         plan: &Plan,
@@ -222,8 +227,8 @@ impl HostPrograms {
         }
     }
 
-    /// Adds hosts for `[[host]]` entries with `loads`: for each plugin, the nearest of these
-    /// libraries that it needs. Plugins that already have a host are skipped.
+    /// Adds hosts for `[[host]]` entries with `loads`. The host of a plugin is the nearest library
+    /// in `loads` that the plugin needs. Plugins that already have a host are skipped.
     fn add_libraries(
         &mut self,
         plan: &Plan,
@@ -280,7 +285,7 @@ impl HostPrograms {
         }
     }
 
-    /// True if a plugin is for the machine of a host.
+    /// True if a plugin has the class, byte order and machine of a host.
     pub(super) fn fits(&self, store: &dyn FactStore, host: usize, plugin: FileId) -> bool {
         let target = |file| store.object(file).map(|object: &Object| object.header.target());
         let pair = target(plugin).zip(target(self.list[host].file));
@@ -319,8 +324,9 @@ fn needed_of<'a>(object: &'a Object, paths: &'a [String]) -> impl Iterator<Item 
     paths.iter().map(String::as_str).filter(is_needed)
 }
 
-/// The first of `paths` that exists, relative to the plugin's directory or one above it in the
-/// prefix. The nearest directory wins.
+/// The first of `paths` at which a library exists, relative to the plugin's directory or to a
+/// directory above it in the prefix. The nearest directory wins. `None` if there is none, or if
+/// facts are missing.
 fn nearest(
     store: &dyn FactStore,
     plugin: &Located,

@@ -1,6 +1,6 @@
 //! Subdirectories that a loader tries below every search directory before the directory itself
-//! (`elf/dl-hwcaps.c`): `glibc-hwcaps/NAME` since glibc 2.33, and up to glibc 2.36 all combinations
-//! of `tls`, the platform and the names of processor features.
+//! (`elf/dl-hwcaps.c`). Since glibc 2.33, the loader tries `glibc-hwcaps/NAME`. Up to glibc 2.36,
+//! it also tries all combinations of `tls`, the platform and the names of processor features.
 
 use super::MachineRow;
 use crate::format::elf::GlibcVersion;
@@ -31,15 +31,15 @@ fn is_x86(machine: MachineRow) -> bool {
     matches!(machine.name, "x86_64" | "x32")
 }
 
-/// `$PLATFORM`, which is also a part of legacy subdirectories. `None` where the kernel's value
-/// depends on the processor (`v7l`, `power9`, `z15`). A search path entry with `$PLATFORM` is then
-/// dropped.
+/// The value of `$PLATFORM`, which is also a part of legacy subdirectories. `None` on machines
+/// where the kernel's value depends on the processor (`v7l`, `power9`, `z15`). A search path entry
+/// with `$PLATFORM` is then dropped.
 pub(super) fn platform(machine: MachineRow, cpu: &Cpu) -> Option<&'static str> {
     cpu.platform.filter(|_| is_x86(machine)).or(machine.platform)
 }
 
-/// All subdirectories in search order, each with a trailing slash. The last is empty and stands for
-/// the directory itself.
+/// All subdirectories in search order, each with a trailing slash. The last one is empty: it is the
+/// search directory itself.
 pub(super) fn subdirs(machine: MachineRow, cpu: &Cpu, release: GlibcVersion) -> Vec<Vec<u8>> {
     let mut out: Vec<Vec<u8>> = active(machine, cpu, release)
         .iter()
@@ -66,8 +66,9 @@ pub(super) fn is_by_cpu(machine: MachineRow, subdir: &[u8]) -> bool {
     !subdir.split(|byte| *byte == b'/').all(is_common)
 }
 
-/// The legacy subdirectories: every combination of the names. `names` is in ascending order of
-/// importance; combinations with the most important name come first.
+/// The legacy subdirectories in search order: every combination of `tls`, the platform and the
+/// names of processor features. `names` is in ascending order of importance, and combinations with
+/// the most important name come first.
 fn legacy(machine: MachineRow, cpu: &Cpu) -> Vec<Vec<u8>> {
     let mut names: Vec<&str> = match machine.name {
         "x86_64" | "x32" => vec!["x86_64"],
@@ -90,9 +91,9 @@ fn legacy(machine: MachineRow, cpu: &Cpu) -> Vec<Vec<u8>> {
     out
 }
 
-/// The bits that a cache entry of the old scheme may have (`search_cache`, `elf/dl-cache.c`):
-/// `tls`, the processor's features (`sysdeps/x86/dl-hwcap.h`) and its platform. ldconfig sets bits
-/// of x86 names only.
+/// The legacy hwcap bits that a cache entry may have on this processor (`search_cache`,
+/// `elf/dl-cache.c`): `tls`, the processor's features (`sysdeps/x86/dl-hwcap.h`) and its platform.
+/// ldconfig sets these bits only for x86.
 pub(super) fn legacy_bits(machine: MachineRow, cpu: &Cpu) -> u64 {
     let features = match machine.name {
         "x86_64" | "x32" => 1 << 1 | u64::from(cpu.avx512_1) << 2,

@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// (9b646f5dc9).
 const LDD_REAL_ORIGIN: GlibcVersion = GlibcVersion::new(2, 42);
 
-/// A link map under construction, with its searches and names.
+/// Builds a link map: its state, the search for files, and the names of objects.
 pub(super) struct LinkMapBuilder<'a> {
     pub(super) state: Box<LinkMapState>,
     pub(super) search: Search<'a>,
@@ -34,7 +34,7 @@ pub(super) struct LinkMapBuilder<'a> {
     pub(super) incomplete: bool,
 }
 
-/// The result of [`LinkMapBuilder::map`].
+/// The result of mapping one need.
 pub(super) enum Mapped {
     Module(ModuleId, FoundBy),
     Fatal(Fatal),
@@ -49,7 +49,7 @@ pub(super) struct FileToMap {
     pub(super) how: FoundBy,
 }
 
-/// A need and its requester.
+/// A needed name after tokens are replaced, and the module that needs it.
 #[derive(Clone, Copy)]
 pub(super) struct RequestedNeed {
     pub(super) name: StrId,
@@ -68,8 +68,8 @@ impl LinkMapBuilder<'_> {
         self.state.push(module, names)
     }
 
-    /// Expands the tokens in a need (`expand_dst`); `None` if a token has no value, or if the
-    /// result is empty.
+    /// Replaces the tokens in a needed name (`expand_dst`). `None` if a token has no value, or if
+    /// the result is empty.
     pub(super) fn expand_need(
         &mut self,
         raw: StrId,
@@ -116,8 +116,8 @@ impl LinkMapBuilder<'_> {
         if let Some(module) = self.state.known(name) {
             return Mapped::Module(module, FoundBy::Loaded);
         }
-        // With a whitelist, a search finds only files of the prefix. A found file wins over a
-        // provided library.
+        // If the policy is a whitelist, a search finds only files of the prefix, and such a file
+        // wins over a provided library.
         let is_closed = self.search.plan.policy.is_closed();
         let is_provided = self.search.provides(name);
         if is_provided && !is_closed {
@@ -132,7 +132,7 @@ impl LinkMapBuilder<'_> {
                 let how = if how == FoundBy::Preload { how } else { found_how };
                 self.map_file(asking, FileToMap { file, path, how })
             }
-            // If a path leads to a different file in each process, the need counts as provided.
+            // If a path leads to a different file in each process, the need is treated as provided.
             SearchOutcome::Nothing
                 if is_provided || self.search.loader.is_absent || self.by_process =>
             {
@@ -155,7 +155,7 @@ impl LinkMapBuilder<'_> {
         Mapped::Module(module, how)
     }
 
-    /// `_dl_map_object_from_fd`: reuses the object of the same inode, else maps the file.
+    /// `_dl_map_object_from_fd`: reuses the object with the same inode, or else maps the file.
     pub(super) fn map_file(&mut self, asking: RequestedNeed, opened: FileToMap) -> Mapped {
         let (RequestedNeed { name, requester }, FileToMap { file, path, how }) = (asking, opened);
         let state = &mut self.state;
@@ -265,7 +265,8 @@ impl LinkMapBuilder<'_> {
         std::iter::successors(first, next).collect()
     }
 
-    /// The first module whose RPATH applies to the needs of `module`.
+    /// The first module whose DT_RPATH applies to the needs of `module`: the module itself, or one
+    /// of its requesters.
     fn first_list(&self, module: ModuleId) -> Option<ModuleId> {
         let inherited = self.state.working[module].rpaths.as_ref()?;
         if inherited.own.is_some() { Some(module) } else { inherited.next }
@@ -276,8 +277,8 @@ impl LinkMapBuilder<'_> {
         Some((module, Arc::clone(list)))
     }
 
-    /// For Guix's loader: the ld.so.cache in the store item of the program. `Err` if it has not
-    /// been read.
+    /// For Guix's loader: the ld.so.cache in the program's store item. `None` for other loaders,
+    /// and if that cache cannot be used. `Err` if the file has not been read yet.
     fn package_cache(&mut self) -> Result<Option<Arc<Cache>>, ()> {
         const STORE: &[u8] = b"/gnu/store/";
         let Search { store, loader, strings, cache, needs, .. } = &mut self.search;
@@ -298,8 +299,8 @@ impl LinkMapBuilder<'_> {
         Ok(package)
     }
 
-    /// LD_LIBRARY_PATH with the `$ORIGIN` of the program (`_dl_init_paths`) and with semicolons
-    /// replaced by colons.
+    /// The directories of LD_LIBRARY_PATH; `None` if it is empty. `$ORIGIN` is the program's
+    /// (`_dl_init_paths`), and semicolons separate entries as colons do.
     fn library_path(&mut self) -> Option<Arc<paths::DirList>> {
         let text = &self.search.plan.ld_library_path;
         if text.is_empty() {

@@ -1,10 +1,10 @@
-//! Finds the file that the loader takes for every need of an entry point, in load order. The rules
-//! are glibc's (`elf/dl-load.c`, `elf/dl-deps.c`, `elf/dl-cache.c`), and in `musl` those of musl.
-//! The files of this folder cite their sources.
+//! Finds the file that the loader loads for each need of an entry point, in load order. The module
+//! `musl` follows musl's loader; the other modules follow glibc's (`elf/dl-load.c`,
+//! `elf/dl-deps.c`, `elf/dl-cache.c`). Each file of this folder cites its sources.
 //!
 //! The stage opens no file. It takes facts from a [`FactStore`](crate::facts::FactStore) and
-//! returns a list of [`Need`](crate::facts::Need) for the missing ones. `audit` reads them and runs
-//! the stage again.
+//! returns a [`Need`](crate::facts::Need) for each missing fact. `audit` reads the missing facts
+//! and runs the stage again.
 
 pub mod cache;
 pub mod candidate;
@@ -42,47 +42,49 @@ use crate::id::{FileId, Id as _, LoaderId, ModuleId, StrId};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// An entry point.
+/// A file from which a closure starts: a program or shared object, with its loader and, for a
+/// plugin, its host program.
 #[derive(Clone, Copy, Debug)]
 pub struct EntryPoint {
     /// The file.
     pub file: FileId,
-    /// The path by which it is started or opened. `$ORIGIN` and messages derive from it.
+    /// The path by which the file is started or opened. It appears in messages, and `$ORIGIN` may
+    /// be the directory of this path.
     pub path: StrId,
     /// The loader whose rules apply.
     pub loader: LoaderId,
-    /// The program that loads it with dlopen; `None` if it is started directly.
+    /// The program that loads the file with dlopen; `None` if the file is started directly.
     pub host: Option<FileId>,
 }
 
 impl EntryPoint {
-    /// The program of the process: the host program, or the entry point itself.
+    /// The first file of the process: the host program, or else the entry point itself.
     pub fn program(&self) -> FileId {
         self.host.unwrap_or(self.file)
     }
 }
 
-/// One object of a link map, or the stub of one that was not found or not searched for.
+/// One object of a link map, or a stub for a library that was not found or not searched for.
 #[derive(Clone, Debug)]
 pub struct Module {
-    /// The file; `None` for a stub.
+    /// The file; `None` for a stub, and for a loader whose binary is absent.
     pub file: Option<FileId>,
-    /// The name it was first requested by; the program's is empty.
+    /// The name by which the object was first requested; empty for the program.
     pub name: StrId,
-    /// The path it was opened by. A DT_NEEDED entry does not match the program by this path,
-    /// because glibc removes the path (`elf/rtld.c`).
+    /// The path by which the object was opened. DT_NEEDED entries match objects by this path too,
+    /// but not the program, whose path glibc removes (`elf/rtld.c`).
     pub path: StrId,
-    /// Further names by which DT_NEEDED entries match it.
+    /// Further names by which DT_NEEDED entries match the object.
     pub aliases: Vec<StrId>,
-    /// The module whose need loaded it first; `None` for the program, the loader, a plugin under
-    /// glibc and a preloaded library under musl.
+    /// The module whose need first loaded the object; `None` for the program, the loader, a plugin
+    /// under glibc and a preloaded library under musl.
     pub requester: Option<ModuleId>,
-    /// How it was found.
+    /// How the object was found.
     pub how: FoundBy,
-    /// Indices of its needs in [`Closure::edges`].
+    /// The range of the object's needs in [`Closure::edges`].
     pub edges: Range<usize>,
-    /// The highest version index that the loader knows for it, or [`EVERY_VERSION`]; see
-    /// `versions`.
+    /// The highest version index in the loader's version table for the object, or
+    /// [`EVERY_VERSION`]. See `versions`.
     pub version_limit: u16,
 }
 
@@ -99,7 +101,7 @@ impl Module {
         Self { file, name, path, aliases, requester, how, edges, version_limit }
     }
 
-    /// True if it is the stub of a need that was not found or not searched for.
+    /// True if the module is the stub of a need that was not found or not searched for.
     pub fn is_stub(&self) -> bool {
         matches!(self.how, FoundBy::Missing | FoundBy::Provided)
     }
@@ -117,39 +119,40 @@ impl Module {
 pub struct Edge {
     /// The module that has the need.
     pub from: ModuleId,
-    /// The name in the file.
+    /// The needed name as written in the file, before tokens such as `$ORIGIN` are replaced.
     pub raw: StrId,
-    /// The name after replacement of tokens.
+    /// The needed name after tokens are replaced.
     pub name: StrId,
     /// The tag: DT_NEEDED, DT_AUXILIARY or DT_FILTER.
     pub kind: NeedKind,
-    /// The module that satisfies it, or a stub.
+    /// The module that satisfies the need, or the stub for a library that was not found or not
+    /// searched for.
     pub to: ModuleId,
     /// How this need was satisfied: `Loaded` if an already loaded module has the name.
     pub how: FoundBy,
 }
 
-/// The error at which the loader stops while it maps the objects of an entry point.
+/// The error that stops the loader while it maps the objects of an entry point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fatal {
     /// The subject of the message: a path, or a need as written.
     pub object: StrId,
     /// The defective file, if one was opened.
     pub file: Option<FileId>,
-    /// The module whose need caused it.
+    /// The module whose need the loader was mapping.
     pub requester: ModuleId,
-    /// The loader's text.
+    /// The loader's message, without its subject.
     pub text: &'static str,
 }
 
-/// A library to preload that the loader could not load.
+/// An entry of LD_PRELOAD or ld.so.preload that the loader could not load and skipped.
 #[derive(Clone, Debug)]
 pub struct PreloadFailure {
-    /// The entry of the preload list.
+    /// The entry as written in the list.
     pub name: StrId,
-    /// The variable or file that lists it, as in the loader's message.
+    /// The variable or file that lists the entry, as in the loader's message.
     pub source: &'static str,
-    /// The loader's reason.
+    /// The reason in the loader's message.
     pub text: &'static str,
 }
 
@@ -173,8 +176,8 @@ pub struct Closure {
     pub root: EntryPoint,
     /// The program's module.
     main: Module,
-    /// The other modules. Entry points with the same needs and without a search path share one link
-    /// map.
+    /// The link map with the other modules. Entry points with the same needs and without a search
+    /// path share one link map.
     links: Arc<LinkMap>,
 }
 
@@ -183,13 +186,14 @@ pub struct Closure {
 struct LinkMap {
     /// The closure of the host program: its modules come first.
     base: Option<Arc<Closure>>,
-    /// Names by which DT_NEEDED entries of a plugin matched modules of its host program.
+    /// Modules of the host program that DT_NEEDED entries of the plugin matched, each with the name
+    /// in that entry.
     renamed: Vec<(ModuleId, StrId)>,
     /// The module of the entry point's own file.
     start: ModuleId,
-    /// True if filters have moved objects in the list.
+    /// True if a DT_FILTER or DT_AUXILIARY entry moved an object in the list.
     moved: bool,
-    /// Filtees of the entry point, which no DT_NEEDED entry matches by name.
+    /// Filtees of the entry point. No DT_NEEDED entry matches them by name.
     hidden: Vec<ModuleId>,
     /// Modules in the order in which they were mapped. Without a host program, index 0 is the entry
     /// point that this link map was built for, and index 1 the loader.
@@ -201,26 +205,29 @@ struct LinkMap {
     /// The search scope: the entry point and all found objects, breadth first. Filtees precede the
     /// object that names them.
     scope: Vec<ModuleId>,
-    /// The modules of `scope` that have a file, with that file, cached for speed. The program's
-    /// file is that of the entry point that this link map was built for.
+    /// The modules of `scope` that have a file, each with that file, cached for speed. The program
+    /// has the file of the entry point that this link map was built for.
     found: Vec<(ModuleId, FileId)>,
-    /// Order of relocation. Under glibc, dependencies come first, and a program last. Under musl it
-    /// is the order of the list, then the program.
+    /// Order of relocation. Under glibc, dependencies precede the objects that need them. Under
+    /// musl, objects are in list order, and the program comes last.
     order: Vec<ModuleId>,
-    /// The error at which the loader stops, if it stops. `list`, `scope` and `order` end there.
+    /// The error that stops the loader, if any. `list`, `scope` and `order` end at that point.
     fatal: Option<Fatal>,
     /// Libraries to preload that the loader skipped.
     preload_failures: Vec<PreloadFailure>,
-    /// Needs that were not found and did not stop the loader: musl's loader reports each and
-    /// continues.
+    /// Needs that musl's loader could not satisfy: it reports each and continues. Empty under
+    /// glibc.
     failures: Vec<LoadFailure>,
-    /// True if the result depends on the processor: a library was found by way of hwcaps.
+    /// True if the link map depends on the processor: a library was found in a hwcaps directory or
+    /// by a hwcaps entry of ld.so.cache.
     by_cpu: bool,
-    /// True if the result depends on the working directory.
+    /// True if the link map depends on the working directory: a search tried a relative path.
     by_cwd: bool,
-    /// True if the result depends on the process: a path leads to `/proc/self` or the like.
+    /// True if the link map depends on the process: a tried path leads to `/proc/self` or a similar
+    /// path.
     by_process: bool,
-    /// Depths of modules, computed when the ends of a long chain of needs are first asked for.
+    /// The depth of each module in its chain of needs, computed when the ends of a long chain are
+    /// first requested.
     depths: chain::Depths,
 }
 
@@ -230,7 +237,7 @@ pub const ROOT: ModuleId = ModuleId::ROOT;
 pub const LOADER: ModuleId = ModuleId::LOADER;
 
 impl LinkMap {
-    /// Caches the files of the scope.
+    /// Fills `found` from `scope`.
     fn note_found(&mut self) {
         let file = |module: &ModuleId| Some((*module, self.module(*module).file?));
         self.found = self.scope.iter().filter_map(file).collect();
@@ -261,19 +268,19 @@ impl LinkMap {
         base.iter().chain(&self.list).copied()
     }
 
-    /// The whole search scope: the host program's, then that of the entry point.
+    /// The whole search scope: the scope of the host program, then the entry point's own scope.
     fn whole_scope(&self) -> impl Iterator<Item = ModuleId> + '_ {
         let base = self.base.as_ref().map_or(&[][..], |base| base.scope());
         base.iter().chain(&self.scope).copied()
     }
 
-    /// All needs, those of the host program's modules first.
+    /// All needs; the needs of the host program's modules come first.
     fn whole_edges(&self) -> impl Iterator<Item = &Edge> {
         let base = self.base.as_ref().map_or(&[][..], |base| base.edges());
         base.iter().chain(&self.edges)
     }
 
-    /// Needs of the module at `index`.
+    /// The needs of the module at `index`, in order.
     fn needs(&self, index: ModuleId) -> &[Edge] {
         match &self.base {
             Some(base) if index.index() < self.base_count() => base.needs(index),
@@ -281,8 +288,8 @@ impl LinkMap {
         }
     }
 
-    /// True if a need was not found, or not searched for. Needs of a host program's modules are
-    /// left out.
+    /// True if a need of a module was not found or not searched for. The modules of a host program
+    /// do not count.
     fn lacks_any(&self) -> bool {
         self.modules.iter().any(Module::is_stub)
     }
@@ -294,8 +301,8 @@ impl LinkMap {
 }
 
 impl Closure {
-    /// The closure of `root`. The link map was built for `root`, or for an entry point with equal
-    /// needs.
+    /// The closure of `root`. `links` is the link map that was built for `root` or for an entry
+    /// point with equal needs.
     fn new(root: EntryPoint, links: Arc<LinkMap>) -> Self {
         let main = match &links.base {
             Some(base) => base.main.clone(),
@@ -309,30 +316,31 @@ impl Closure {
         self.links.start
     }
 
-    /// Needs in the order of resolution.
+    /// The needs in the order of resolution, without those of the host program's modules.
     pub fn edges(&self) -> &[Edge] {
         &self.links.edges
     }
 
-    /// The loader's list (`l_next`) without the program. Under glibc, it also holds the stubs.
+    /// The loader's list (`l_next`) without the program and without the host program's modules.
+    /// Under glibc, the list also holds the stubs.
     pub fn list(&self) -> &[ModuleId] {
         &self.links.list
     }
 
-    /// The search scope: the entry point and all found objects, breadth first. Filtees precede the
-    /// object that names them.
+    /// The search scope: the entry point and all found objects, breadth first, without the scope of
+    /// the host program. Filtees precede the object that names them.
     pub fn scope(&self) -> &[ModuleId] {
         &self.links.scope
     }
 
-    /// Order of relocation. Under glibc, dependencies come first, and a program last. Under musl it
-    /// is the order of the list, then the program.
+    /// Order of relocation. Under glibc, dependencies precede the objects that need them. Under
+    /// musl, objects are in list order, and the program comes last.
     pub fn order(&self) -> &[ModuleId] {
         &self.links.order
     }
 
-    /// The error at which the loader stops, if it stops. The list, the scope and the order of
-    /// relocation end there.
+    /// The error that stops the loader, if any. The list, the scope and the order of relocation end
+    /// at that point.
     pub fn fatal(&self) -> Option<&Fatal> {
         self.links.fatal.as_ref()
     }
@@ -342,24 +350,25 @@ impl Closure {
         &self.links.preload_failures
     }
 
-    /// Needs that were not found and did not stop the loader: musl's loader reports each and
-    /// continues.
+    /// Needs that musl's loader could not satisfy: it reports each and continues. Empty under
+    /// glibc.
     pub fn failures(&self) -> &[LoadFailure] {
         &self.links.failures
     }
 
-    /// True if the result depends on the processor: a library was found by way of hwcaps.
+    /// True if the link map depends on the processor: a library was found in a hwcaps directory or
+    /// by a hwcaps entry of ld.so.cache.
     pub fn by_cpu(&self) -> bool {
         self.links.by_cpu
     }
 
-    /// True if the result depends on the working directory.
+    /// True if the link map depends on the working directory: a search tried a relative path.
     pub fn by_cwd(&self) -> bool {
         self.links.by_cwd
     }
 
-    /// True if the result depends on the process that loads: a path leads to `/proc/self` or the
-    /// like.
+    /// True if the link map depends on the process: a tried path leads to `/proc/self` or a similar
+    /// path.
     pub fn by_process(&self) -> bool {
         self.links.by_process
     }
@@ -369,23 +378,23 @@ impl Closure {
         self.links.answers(index, name)
     }
 
-    /// The whole search scope: the host program's, then that of the entry point.
+    /// The whole search scope: the scope of the host program, then the entry point's own scope.
     pub fn whole_scope(&self) -> impl Iterator<Item = ModuleId> + '_ {
         self.links.whole_scope()
     }
 
-    /// All needs, those of the host program's modules first.
+    /// All needs; the needs of the host program's modules come first.
     pub fn whole_edges(&self) -> impl Iterator<Item = &Edge> {
         self.links.whole_edges()
     }
 
-    /// Needs of the module at `index`.
+    /// The needs of the module at `index`, in order.
     pub fn needs(&self, index: ModuleId) -> &[Edge] {
         self.links.needs(index)
     }
 
-    /// True if a need was not found, or not searched for. Needs of a host program's modules are
-    /// left out.
+    /// True if a need of a module was not found or not searched for. The modules of a host program
+    /// do not count.
     pub fn lacks_any(&self) -> bool {
         self.links.lacks_any()
     }
@@ -405,12 +414,14 @@ impl Closure {
         self.links.ends_of_chain(module)
     }
 
-    /// An id that is equal for closures that share all modules except that of the entry point.
+    /// An id of the link map. It is equal for closures that share all modules except the entry
+    /// point's.
     pub fn links_id(&self) -> usize {
         Arc::as_ptr(&self.links).addr()
     }
 
-    /// The closure of the program that loads the entry point with dlopen.
+    /// The closure of the program that loads the entry point with dlopen; `None` if the entry point
+    /// is started directly.
     pub fn host(&self) -> Option<&Arc<Self>> {
         self.links.base.as_ref()
     }
@@ -420,20 +431,21 @@ impl Closure {
         if index == ROOT { &self.main } else { self.links.module(index) }
     }
 
-    /// The modules of the entry point, in the order in which they were mapped, without those of its
-    /// host program.
+    /// The modules of the entry point, in the order in which they were mapped, without the modules
+    /// of its host program.
     pub fn modules(&self) -> impl Iterator<Item = (ModuleId, &Module)> {
         let own = (self.links.base_count()..self.module_count()).map(ModuleId::from_index);
         own.map(|index| (index, self.module(index)))
     }
 
-    /// Copies of all modules, those of the host program first.
+    /// Copies of all modules; the modules of the host program come first.
     fn all_modules(&self) -> impl Iterator<Item = Module> + '_ {
         let all = (0..self.module_count()).map(ModuleId::from_index);
         all.map(|index| self.module(index).clone())
     }
 
-    /// Modules of the entry point with a file, in scope order, without those of its host program.
+    /// Modules of the entry point with a file, in scope order, without the modules of its host
+    /// program.
     pub fn found(&self) -> impl Iterator<Item = (ModuleId, FileId)> + '_ {
         let file = |module, built_for| match module {
             ROOT => self.main.file.unwrap_or(built_for),
@@ -442,7 +454,7 @@ impl Closure {
         self.links.found.iter().map(move |(module, built_for)| (*module, file(*module, *built_for)))
     }
 
-    /// All modules with a file in the scope, those of the host program first.
+    /// All modules of the scope that have a file; the modules of the host program come first.
     pub fn in_scope(&self) -> impl Iterator<Item = (ModuleId, FileId)> + '_ {
         self.host().into_iter().flat_map(|host| host.found()).chain(self.found())
     }

@@ -1,5 +1,5 @@
-//! Names of objects as string ids, and the few flags that a link map needs. They are computed once
-//! per file, so that a build of a link map does not read the objects again.
+//! The names in objects as string ids, and the few flags of objects that a link map needs. They are
+//! computed once per file, so that builds of link maps do not read the objects again.
 
 use crate::facts::FactStore;
 use crate::format::elf::{NeedKind, Str};
@@ -14,42 +14,45 @@ type Signature = (Option<StrId>, Option<StrId>, Box<[(NeedKind, StrId)]>);
 #[derive(Clone, Copy)]
 pub(super) struct NeedName {
     pub(super) kind: NeedKind,
-    /// The text in the file.
+    /// The needed name as written in the file.
     pub(super) raw: StrId,
-    /// True if the text contains a dollar sign.
+    /// True if the name contains a dollar sign, so that it may have a token such as `$ORIGIN`.
     pub(super) has_token: bool,
 }
 
-/// The data that a link map needs of one object.
+/// The data of one object that a link map needs.
 pub(super) struct ObjectNames {
-    /// `None` if the object has a search path, a token or DF_1_NODEFLIB.
+    /// The signature of the object; `None` if the object has a search path, a token or
+    /// DF_1_NODEFLIB.
     pub(super) signature: Option<SignatureId>,
     pub(super) needs: Box<[NeedName]>,
     pub(super) interp: Option<StrId>,
     pub(super) soname: Option<StrId>,
     pub(super) rpath: Option<StrId>,
     pub(super) runpath: Option<StrId>,
-    /// DF_1_NODEFLIB
+    /// DF_1_NODEFLIB: the loader does not search default directories for the object's needs.
     pub(super) nodeflib: bool,
-    /// DF_1_NOOPEN
+    /// DF_1_NOOPEN: dlopen refuses the object.
     pub(super) noopen: bool,
     /// The loader's message if it refuses to map the object.
     pub(super) refused: Option<&'static str>,
 }
 
 impl ObjectNames {
-    /// The effective DT_RPATH: the loader ignores it if there is a DT_RUNPATH.
+    /// The DT_RPATH that the loader uses. `None` if the object has none, or also has DT_RUNPATH:
+    /// the loader then ignores DT_RPATH.
     pub(super) fn counting_rpath(&self) -> Option<StrId> {
         self.rpath.filter(|_| self.runpath.is_none())
     }
 
-    /// True if searches for its needs depend only on its loader and its requesters.
+    /// True if the object itself does not change how its needs are searched for: it has neither a
+    /// search path nor DF_1_NODEFLIB.
     pub(super) fn is_plain(&self) -> bool {
         self.rpath.is_none() && self.runpath.is_none() && !self.nodeflib
     }
 }
 
-/// Names of all objects seen so far.
+/// The data of objects, each computed when a link map first needs the object.
 #[derive(Default)]
 pub(super) struct NameTable {
     by_file: Vec<Option<Arc<ObjectNames>>>,
@@ -57,7 +60,7 @@ pub(super) struct NameTable {
 }
 
 impl NameTable {
-    /// The names of the object in `file`; `None` if the file is not an object.
+    /// The data of the object in `file`; `None` if the file is not an object.
     pub(super) fn of(
         &mut self,
         file: FileId,

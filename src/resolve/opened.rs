@@ -1,14 +1,15 @@
 //! The state of a process after its program has opened a library with RTLD_GLOBAL (`elf/dl-open.c`,
-//! `add_to_global`). The next library that the program opens finds the objects of this library by
-//! name and binds to their symbols.
+//! `add_to_global`). The next library that the program opens finds the opened library and its
+//! dependencies by name, and binds to their symbols.
 
 use super::{Closure, ROOT};
 use crate::id::Id as _;
 use std::sync::Arc;
 
 impl Closure {
-    /// The closure of the process after the host program has opened this entry point; `None` if the
-    /// loader stops, or if there is no host program. A missing library stays a stub and is thus
+    /// The closure of the process after the host program has opened this entry point. `None` if the
+    /// loader stops, or if there is no host program. The closure keeps the stubs of missing
+    /// libraries. A plugin that needs one of these libraries gets its stub, so the library is
     /// reported once.
     pub(super) fn after_opening(&self) -> Option<Self> {
         let host = self.host()?;

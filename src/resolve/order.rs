@@ -1,6 +1,6 @@
-//! The order of relocation: a topological sort, dependencies first (`elf/dl-sort-maps.c`). It
-//! decides the order in which the loader reports undefined symbols, and which definition of a
-//! unique symbol (STB_GNU_UNIQUE) is first.
+//! The order of relocation: a topological sort, dependencies first (`elf/dl-sort-maps.c`). The
+//! loader reports undefined symbols in this order. The order also decides which definition of a
+//! unique symbol (STB_GNU_UNIQUE) comes first.
 
 use super::{LinkMap, ROOT};
 use crate::format::elf::GlibcVersion;
@@ -9,10 +9,10 @@ use crate::id::{Id as _, ModuleId};
 /// The first glibc release in which the entry point always comes last (1e903124ce).
 const ROOT_LAST: GlibcVersion = GlibcVersion::new(2, 37);
 
-/// Modules in relocation order, without those of the host program.
+/// Modules in relocation order, without the modules of the host program.
 pub(super) fn relocation_order(links: &LinkMap, release: GlibcVersion) -> Vec<ModuleId> {
     let mut seen = vec![false; links.module_count()];
-    // The host program's objects are relocated already, and need no new object.
+    // The host program's objects are already relocated, and do not depend on new objects.
     seen[..links.base_count()].fill(true);
     let mut order = Vec::with_capacity(links.scope.len());
     let mut stack = Vec::new();
@@ -42,7 +42,7 @@ fn visit(
     }
     stack.push((start, 0));
     while let Some((module, next)) = stack.last_mut() {
-        // When the loader sorts, it does not know the entry point's own dependencies yet.
+        // When the loader sorts, it has not yet recorded the dependencies of the entry point.
         let needs = if *module == links.start { &[] } else { links.needs(*module) };
         let dep = needs.get(*next).map(|edge| edge.to);
         if let Some(dep) = dep {

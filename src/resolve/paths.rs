@@ -12,10 +12,10 @@ use std::sync::{Arc, OnceLock};
 /// subdirectories.
 const LONG: usize = 128;
 
-/// A list of search directories. After [`DirLists::prepare`], it also has the existing directories
-/// to try.
+/// A list of search directories. After [`DirLists::prepare`], it also has the directories to try,
+/// with the loader's subdirectories.
 pub(super) struct DirList {
-    /// Unique among the lists of one fact store.
+    /// An id of the list, unique within one fact store.
     pub(super) id: u64,
     pub(super) dirs: Vec<StrId>,
     ready: OnceLock<Box<[Probe]>>,
@@ -24,24 +24,25 @@ pub(super) struct DirList {
 /// One directory to try: a search directory with one of the loader's subdirectories.
 #[derive(Clone, Copy)]
 pub(super) struct Probe {
-    /// With a trailing slash; empty for the current directory.
+    /// The path with a trailing slash; empty for the current directory.
     pub(super) path: StrId,
-    /// Index of its search directory.
+    /// Index of its search directory in `DirList::dirs`.
     pub(super) dir: usize,
-    /// True for a subdirectory that the loader tries only on some processors.
+    /// True for a subdirectory whose use may depend on the processor. These are all subdirectories
+    /// except those that begin with `tls/`.
     pub(super) by_cpu: bool,
-    /// True for a subdirectory.
+    /// True for one of the loader's subdirectories, false for the search directory itself.
     pub(super) subdir: bool,
     /// True if the path starts at the current directory.
     pub(super) relative: bool,
 }
 
-/// All lists of a run.
+/// All lists of search directories of a run, cached.
 #[derive(Default)]
 pub(super) struct DirLists {
-    /// Lists, keyed by text, origin and the loader's path.
+    /// Lists by the text of the search path, the value of `$ORIGIN`, and the loader's path.
     by_text: FastMap<(StrId, StrId, StrId), Arc<DirList>>,
-    /// Default directories, keyed by the loader's path.
+    /// The lists of default directories, by the loader's path.
     system: FastMap<StrId, Arc<DirList>>,
     /// Lists whose missing facts were requested in this round.
     asked: FastSet<u64>,
@@ -60,7 +61,7 @@ impl DirList {
         Arc::new(Self { id: store.new_list(), dirs, ready: OnceLock::new() })
     }
 
-    /// The directories to try, once they are known.
+    /// The directories to try; `None` until they are known.
     pub(super) fn probes(&self) -> Option<&[Probe]> {
         self.ready.get().map(|probes| &**probes)
     }
@@ -102,8 +103,8 @@ impl DirLists {
         Arc::clone(self.system.entry(loader.path).or_insert_with(new))
     }
 
-    /// Finds the directories of a list that exist; false if a fact is missing. Relative directories
-    /// always count as existing.
+    /// Finds out which directories of a list to try: all that exist, and all relative ones. False
+    /// if a fact is missing.
     pub(super) fn prepare(&mut self, list: &DirList, ask: &mut Ask<'_>) -> bool {
         if list.ready.get().is_some() {
             return true;
@@ -119,8 +120,8 @@ impl DirLists {
 
 impl Ask<'_> {
     /// One element of a path list: expands its tokens and reduces trailing slashes to one. An empty
-    /// element is the current directory. `None` if the element expands to nothing, or has a token
-    /// without a value: such an element is dropped.
+    /// element is the current directory. `None` for an element that the loader drops: it expands to
+    /// nothing, or has a token without a value.
     fn element(&mut self, element: &[u8], origin: &[u8]) -> Option<StrId> {
         if element.is_empty() {
             return Some(self.strings.id(b""));
@@ -187,7 +188,8 @@ impl Ask<'_> {
     }
 }
 
-/// The entries of a search path. musl skips empty ones, and a line break separates entries too.
+/// The entries of a search path, as the loader splits it. musl skips empty entries, and also splits
+/// at line breaks.
 pub(crate) fn entries<'t>(list: &'t [u8], loader: &Loader) -> impl Iterator<Item = &'t [u8]> {
     let is_musl = loader.is_musl();
     let entries = list.split(move |b| *b == b':' || (is_musl && *b == b'\n'));
@@ -195,7 +197,8 @@ pub(crate) fn entries<'t>(list: &'t [u8], loader: &Loader) -> impl Iterator<Item
 }
 
 /// Expands the tokens in an entry of a search path. `origin` is the directory of the object that
-/// has the path. `None` if a token has no value. musl then ignores the whole path.
+/// has the path. `None` if a token has no value. musl knows only `$ORIGIN`, and ignores the whole
+/// path if there is another token.
 pub(crate) fn expanded(entry: &[u8], loader: &Loader, origin: &[u8]) -> Option<Vec<u8>> {
     if loader.is_musl() {
         return tokens::expand_musl(entry, origin);
@@ -211,7 +214,7 @@ pub(crate) fn is_of_origin(entry: &[u8], loader: &Loader) -> bool {
     tokens::begins_with_origin(entry)
 }
 
-/// The values of tokens in an object with this origin.
+/// The values of tokens in an object whose directory is `origin`.
 pub(super) fn values<'t>(loader: &'t Loader, origin: &'t [u8]) -> Tokens<'t> {
     Tokens { origin, lib: &loader.lib, platform: loader.platform.map(str::as_bytes) }
 }

@@ -1,5 +1,6 @@
-//! The state shared by all entry points of a run: strings, loaders, names of objects and search
-//! results. `candidate` and `audit` ask it for closures; `closure` and `musl` build them.
+//! Resolves the entry points of a run. Holds the state that they share: strings, loaders, names of
+//! objects and search results. `candidate` and `audit` request closures from [`Resolver`];
+//! `closure` and `musl` build them.
 
 use super::closure::Built;
 use super::loader::{ConfigDefect, Family, Loaders};
@@ -21,39 +22,40 @@ use crate::policy::Arch;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
-/// The key of a shared link map: the loader, and the signature of the entry point's object.
+/// The key of a shared link map: the loader, and the signature of the entry point's object
+/// (`names`).
 type ShareKey = (LoaderId, SignatureId);
 
 /// Estimated number of strings per file: its paths, and its name in needs.
 const STRINGS_A_FILE: usize = 3;
 
-/// Maximum number of names that one look-ahead searches for.
+/// Maximum number of needed names that the look-ahead searches for under one loader.
 const MOST_AHEAD: usize = 1 << 13;
 
 /// A link map that waits for missing facts.
 pub(super) struct Suspended(Box<LinkMapState>);
 
-/// Resolves entry points one after the other, with a cache for all of them.
+/// Resolves entry points one after the other, with caches that all of them share.
 #[derive(Default)]
 pub struct Resolver {
-    /// All strings of closures.
+    /// The strings of all closures: names and paths.
     pub strings: Strings,
-    /// All loaders.
+    /// The loaders of all entry points, each read once.
     pub loaders: Loaders,
     names: NameTable,
     searches: SearchCache,
     /// Link maps that entry points with the same loader and signature share.
     shared: FastMap<ShareKey, Arc<LinkMap>>,
-    /// Keys whose missing facts were requested in this round.
+    /// Keys of link maps that lack a fact, which was requested in this round.
     waiting: FastSet<ShareKey>,
-    /// By loader: names of the look-ahead that are not resolved yet.
+    /// For each loader, the names of the look-ahead that are not resolved yet.
     ahead: FastMap<LoaderId, Vec<StrId>>,
     /// Buffers of the last build, for reuse.
     spare: Option<Box<LinkMapState>>,
 }
 
 impl Resolver {
-    /// Caches of Guix packages that could not be used.
+    /// Defects in the ld.so.cache files of Guix packages.
     pub fn package_faults(&self) -> &[ConfigDefect] {
         &self.searches.package_faults
     }
@@ -63,8 +65,9 @@ impl Resolver {
         self.strings.reserve(STRINGS_A_FILE * files);
     }
 
-    /// The directories of an object's own RPATH or RUNPATH, for the choice of its loader. Before a
-    /// loader is chosen, `$LIB` is taken as `lib`, and entries with `$PLATFORM` are dropped.
+    /// The directories of an object's own DT_RUNPATH, or else of its DT_RPATH, for the choice of
+    /// its loader. `$LIB` is assumed to be `lib`, and entries with `$PLATFORM` are dropped, because
+    /// both depend on the loader.
     pub fn own_dirs(&mut self, object: &Object, path: &[u8], plan: &Plan) -> Vec<StrId> {
         let Some(list) = object.runpath.or(object.rpath) else { return Vec::new() };
         let origin = tokens::origin(path, plan.cwd.as_os_str().as_bytes());
@@ -83,9 +86,10 @@ impl Resolver {
             .collect()
     }
 
-    /// The closure of `root`, or the missing facts. If there is a `host`, it opens `root` as a
-    /// plugin. The list of missing facts is empty if an entry point with the same key has requested
-    /// them in this round. A suspended build stays in `before` until the next round.
+    /// The closure of `root`, or the missing facts. If `host` is given, the program of that closure
+    /// opens `root` as a plugin. The list of missing facts is empty if an entry point that shares
+    /// the link map has already requested them in this round. A suspended build stays in `before`
+    /// until the next round.
     pub(super) fn closure(
         &mut self,
         store: &dyn FactStore,
@@ -136,7 +140,7 @@ impl Resolver {
         }
     }
 
-    /// The key of the entry point's link map, if other entry points may share the map.
+    /// The key of the entry point's link map; `None` if other entry points cannot share the map.
     fn share_key(
         &mut self,
         store: &dyn FactStore,
@@ -192,15 +196,15 @@ impl Resolver {
         }
     }
 
-    /// Starts a round: missing facts have been read.
+    /// Starts a round: the facts that the last round requested have been read.
     pub(super) fn new_round(&mut self) {
         self.searches.new_round();
         self.waiting.clear();
     }
 
-    /// Searches ahead for the needs of `files` without a search path, under each glibc loader.
-    /// Returns the missing facts. Entry points will need most of these facts: reading them early
-    /// saves rounds. Does nothing if LD_LIBRARY_PATH is set, and skips Guix's loader.
+    /// Searches ahead, under each glibc loader, for the needs of those `files` that have no search
+    /// path. Returns the missing facts. Entry points will need most of these facts: reading them
+    /// early saves rounds. Does nothing if LD_LIBRARY_PATH is set, and skips Guix's loader.
     pub(super) fn look_ahead(
         &mut self,
         store: &dyn FactStore,
@@ -230,9 +234,9 @@ impl Resolver {
         needs
     }
 
-    /// The first [`MOST_AHEAD`] needs of objects that are built for `target` and have no search path.
-    /// Names with tokens are skipped. Without a whitelist, names that the policy provides are skipped
-    /// too.
+    /// The first [`MOST_AHEAD`] needed names of objects for `target` without a search path. Names
+    /// with tokens are skipped. Unless the policy is a whitelist, names that it provides are
+    /// skipped too.
     fn plain_needs(
         &mut self,
         store: &dyn FactStore,
@@ -257,7 +261,7 @@ impl Resolver {
         out
     }
 
-    /// The result of dlopen of `name` by a module of an entry point, or the missing facts. The
+    /// The result of a call of dlopen for `name` by the module `from`, or the missing facts. The
     /// library is searched for like a need of the module (`elf/dl-load.c`, `_dl_map_object`), and
     /// under musl like a need of the program (`ldso/dynlink.c`, `dlopen`).
     pub fn open(
@@ -294,8 +298,8 @@ impl Resolver {
         for module in modules {
             builder.push(module);
         }
-        // In a path, tokens have the values of the object that calls dlopen. If a token has no
-        // value, the library is assumed to open.
+        // If `name` is a path, its tokens have the values of the object that calls dlopen. If a
+        // token has no value, the library is assumed to open.
         let text = builder.search.strings.text(name);
         let has_token = text.contains(&b'/') && text.contains(&b'$');
         let Some(name) = builder.expand_need(name, has_token, from) else {

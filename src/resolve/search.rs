@@ -1,5 +1,5 @@
 //! The search for one need (`elf/dl-load.c`, `_dl_map_object`, `open_path`, `fillin_rpath`): the
-//! steps in order, the directories of each, and the loader's reaction to every candidate. Results
+//! steps in order, the directories of each step, and the loader's reaction to every path. Results
 //! are memoised by name and by the search paths of the requester.
 
 use super::FoundBy;
@@ -21,19 +21,19 @@ use std::sync::Arc;
 /// The first glibc release in which ENOTDIR does not end the search of a path list (a8dcffb306).
 const NOTDIR_GOES_ON: GlibcVersion = GlibcVersion::new(2, 39);
 
-/// All that a search depends on besides the name: the loader, the ids of the lists of
-/// LD_LIBRARY_PATH, DT_RPATH and DT_RUNPATH, and DF_1_NODEFLIB.
+/// All that a search depends on besides the name. These are the path of the loader, the ids of the
+/// lists of LD_LIBRARY_PATH, DT_RPATH and DT_RUNPATH, and DF_1_NODEFLIB.
 type SearchContext = (StrId, Option<u64>, Box<[u64]>, Option<u64>, bool);
 
-/// A memoised search.
+/// The state of a memoised search.
 #[derive(Clone, Copy)]
 enum MemoisedSearch {
     Done(SearchResult),
-    /// The search waits for a fact, which was requested in the round with this number.
+    /// A fact is missing. The search requested it in the round with this number.
     Asked(u32),
 }
 
-/// Searches and lists of directories, for all entry points of a run.
+/// Memoised searches and lists of directories, for all entry points of a run.
 #[derive(Default)]
 pub(super) struct SearchCache {
     pub(super) lists: DirLists,
@@ -41,25 +41,27 @@ pub(super) struct SearchCache {
     /// Memoised searches. `FoundBy::Rpath` holds the index of a list in `Requester::rpaths` instead
     /// of a module.
     searches: FastMap<(ContextId, StrId), MemoisedSearch>,
-    /// Progress of searches in long lists, by (list, name).
+    /// Progress of searches in long lists, by the id of the list and the name.
     pub(super) passed: FastMap<(u64, StrId), Passed>,
-    /// Ids of musl's long lists, by text.
+    /// Ids of musl's long lists of directories, by the text of the list.
     pub(super) long: FastMap<StrId, u64>,
-    /// Caches of packages, by path.
+    /// The ld.so.cache files of Guix packages, by path; `None` for one that cannot be used.
     pub(super) packages: FastMap<StrId, Option<Arc<Cache>>>,
-    /// Package caches that could not be used.
+    /// Defects in the ld.so.cache files of Guix packages.
     pub(super) package_faults: Vec<ConfigDefect>,
     round: u32,
 }
 
 impl SearchCache {
-    /// Starts a round: missing facts have been read, and searches may be retried.
+    /// Starts a round: the requested facts have been read, so searches that lacked a fact may run
+    /// again.
     pub(super) fn new_round(&mut self) {
         self.lists.new_round();
         self.round += 1;
     }
 
-    /// The id of a requester's context; `None` if the loader reads the cache of a package.
+    /// The id of the context in which this requester's needs are searched for. `None` if the loader
+    /// reads the cache of a package.
     pub(super) fn context(&mut self, loader: &Loader, requester: &Requester) -> Option<ContextId> {
         if loader.package_cache {
             return None;
@@ -75,21 +77,21 @@ impl SearchCache {
 
 /// The inputs and the cache of the searches for one entry point.
 pub(super) struct Search<'a> {
-    /// The facts.
+    /// Facts about all files read so far.
     pub(super) store: &'a dyn FactStore,
     /// The plan of the run.
     pub(super) plan: &'a Plan,
-    /// The rules.
+    /// The loader whose rules apply.
     pub(super) loader: &'a Loader,
-    /// All strings.
+    /// The strings behind all string ids.
     pub(super) strings: &'a mut Strings,
     /// Results of earlier searches.
     pub(super) cache: &'a mut SearchCache,
-    /// Facts that are missing.
+    /// Receives the facts that are missing.
     pub(super) needs: &'a mut Vec<Need>,
 }
 
-/// How the search in one path list ended.
+/// The result of one step of a search.
 enum ListEnd {
     Found(SearchOutcome),
     NextStep,
@@ -98,7 +100,7 @@ enum ListEnd {
 }
 
 impl ListEnd {
-    /// `Some` if the search ends here; the inner option is `None` if a fact is missing.
+    /// `Some` if the search ends at this step. The inner option is `None` if a fact is missing.
     #[expect(clippy::option_option, reason = "going on, not knowing, and an answer")]
     fn end(self) -> Option<Option<SearchOutcome>> {
         match self {
@@ -110,13 +112,13 @@ impl ListEnd {
 }
 
 impl Search<'_> {
-    /// The cache of directory lists, and the inputs from which lists are made.
+    /// The cached lists of directories, and the inputs from which lists are made.
     pub(super) fn lists(&mut self) -> (&mut DirLists, Ask<'_>) {
         let Search { store, loader, strings, cache, needs, .. } = self;
         (&mut cache.lists, Ask { store: *store, loader, strings, needs })
     }
 
-    /// The directories of a path list of an object whose `$ORIGIN` is `origin`.
+    /// The directories of the path list `text` in an object whose `$ORIGIN` is `origin`.
     pub(super) fn dirs(&mut self, text: StrId, origin: StrId) -> Arc<DirList> {
         let (lists, mut ask) = self.lists();
         lists.of(text, origin, &mut ask)
@@ -180,7 +182,7 @@ impl Search<'_> {
     }
 }
 
-/// One search in progress.
+/// A search for one name, which goes through its steps in order.
 struct Steps<'s, 'a> {
     search: &'s mut Search<'a>,
     name: StrId,
@@ -222,8 +224,7 @@ impl Steps<'_, '_> {
         self.list(&system, FoundBy::Default).end().unwrap_or(Some(SearchOutcome::Nothing))
     }
 
-    /// A need with a slash: the loader opens it as a path. A relative path starts at the
-    /// current directory.
+    /// Opens a name with a slash as a path. A relative path starts at the current directory.
     fn open(&mut self) -> Option<SearchOutcome> {
         let text = self.search.strings.text(self.name);
         self.seen.by_cwd |= !text.starts_with(b"/");
@@ -235,7 +236,7 @@ impl Steps<'_, '_> {
         Some(self.only(place, self.name, FoundBy::Path).unwrap_or(SearchOutcome::Nothing))
     }
 
-    /// The result of a step that tries one path; `None` if the search continues.
+    /// The result of a step that tries only one path; `None` if the search continues.
     fn only(&mut self, place: PathState, path: StrId, how: FoundBy) -> Option<SearchOutcome> {
         let outcome = self.judge(place);
         self.tell(how, outcome, false, (path, None));
@@ -259,8 +260,8 @@ impl Steps<'_, '_> {
         let probes = list.probes().unwrap_or_default();
         let name = self.name;
         let mut passed = self.passed(list, probes.len());
-        // One request covers the unknown paths up to the end of the batch, or up to the point where
-        // the loader would stop.
+        // One request covers the unknown paths up to the end of the batch, or up to a known path at
+        // which the loader would stop.
         let mut unknown: Vec<Vec<u8>> = Vec::new();
         let (mut told, mut ended) = (0, false);
         let mut path: Vec<u8> = Vec::new();
@@ -289,8 +290,8 @@ impl Steps<'_, '_> {
                         let path = self.search.strings.id(&path);
                         return ListEnd::Found(end(place, outcome, path, how));
                     }
-                    // The error of the last probe of a directory decides whether the search of the
-                    // list continues.
+                    // The loader looks only at the error of the last probe of a directory to decide
+                    // whether the search of the list continues.
                     TriedOutcome::Failed(errno) if last && !self.goes_on(errno) => {
                         let outcome = TriedOutcome::Ended(errno);
                         self.tell(how, outcome, probe.subdir, (probe.path, Some(name)));
@@ -323,7 +324,7 @@ impl Steps<'_, '_> {
     fn met(&self, list: u64, at: usize, path: &[u8]) -> Option<PathState> {
         let Search { store, .. } = &*self.search;
         store.place(path).or_else(|| {
-            // Once a batch was probed, every existing entry in it is stored by its path.
+            // Once a batch was probed, the store knows all its paths that exist.
             let batch = batch(list, self.name, at)?;
             store.is_looked_through(&batch).then_some(PathState::Failed(Errno::NOENT))
         })
@@ -349,7 +350,8 @@ impl Steps<'_, '_> {
         }
     }
 
-    /// Adds directories that do not exist to the trace, in list order.
+    /// Adds the directories at the indices `places` of the list to the trace. They have no probe,
+    /// because they do not exist.
     fn trace_absent(&mut self, list: &DirList, places: Range<usize>, how: FoundBy) {
         if self.trace.is_some() {
             for dir in list.dirs.get(places).unwrap_or_default() {
@@ -358,14 +360,14 @@ impl Steps<'_, '_> {
         }
     }
 
-    /// True if this error of `open` lets the loader try the next directory of the list.
+    /// True if the loader tries the next directory of the list after this error of `open`.
     fn goes_on(&self, errno: Errno) -> bool {
         errno == Errno::NOENT
             || errno == Errno::ACCESS
             || (errno == Errno::NOTDIR && self.search.loader.release >= NOTDIR_GOES_ON)
     }
 
-    /// The step over ld.so.cache: at most one path.
+    /// The step that looks up the name in ld.so.cache. It tries at most one path.
     fn cache(&mut self) -> ListEnd {
         let Some((id, by_cpu)) = self.cached() else { return ListEnd::NextStep };
         let Search { loader, strings, store, .. } = &*self.search;
@@ -390,7 +392,8 @@ impl Steps<'_, '_> {
         }
     }
 
-    /// The path in ld.so.cache for the name. True if its entry is for a hwcaps subdirectory.
+    /// The path that ld.so.cache has for the name, and true if its entry is for a hwcaps
+    /// subdirectory.
     fn cached(&mut self) -> Option<(StrId, bool)> {
         let Search { loader, strings, plan, .. } = &mut *self.search;
         let cache = if loader.package_cache {
@@ -402,7 +405,8 @@ impl Steps<'_, '_> {
         Some((strings.id(path), by_cpu))
     }
 
-    /// Adds an outcome to the trace, if there is one. `path` is a path, or a directory and a name.
+    /// Adds an outcome to the trace, if the search has a trace. `path` is a path, or a directory
+    /// and a name.
     fn tell(
         &mut self,
         how: FoundBy,
@@ -418,7 +422,7 @@ impl Steps<'_, '_> {
     }
 }
 
-/// The result of a search that ends at an accepted file or at an error.
+/// The result of a search that ends at this path: the loader accepts the file, or stops.
 fn end(place: PathState, outcome: TriedOutcome, path: StrId, how: FoundBy) -> SearchOutcome {
     match (place, outcome) {
         (PathState::File(file), TriedOutcome::Taken) => SearchOutcome::File(file, path, how),
@@ -449,7 +453,7 @@ mod tests {
     use crate::resolve::loader::{Family, Loader};
     use crate::tree::Errno;
 
-    /// A fact store in which no file was read.
+    /// A fact store that knows some paths and has read no file.
     #[derive(Default)]
     struct Few {
         dirs: FastMap<&'static [u8], bool>,

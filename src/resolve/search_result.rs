@@ -1,4 +1,5 @@
-//! The result of a search, and the properties of the requesting object that it depends on.
+//! The result of the search for one need, and the properties of the requesting object on which this
+//! result depends.
 
 use super::FoundBy;
 use super::cache::Cache;
@@ -6,41 +7,41 @@ use super::paths::DirList;
 use crate::id::{ContextId, FileId, Id as _, ModuleId, StrId};
 use std::sync::Arc;
 
-/// The result of a search.
+/// The result of the search for one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SearchOutcome {
-    /// A file, the path it was opened by and the step that found it.
+    /// The file that was found, the path by which it is opened, and the step that found it.
     File(FileId, StrId, FoundBy),
-    /// Not found.
+    /// No file was found.
     Nothing,
     /// The loader stops: the path in its message, the file if there is one, and the message.
     Stop(StrId, Option<FileId>, &'static str),
 }
 
-/// The result of dlopen.
+/// The result of a call of dlopen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// The library is already loaded, is found, or is provided by the policy.
+    /// The library opens: it is already loaded, it is found, or the policy provides it.
     Opened,
     /// No file of that name is found.
     NotFound,
-    /// The loader stops at a file, with this message.
+    /// The loader finds a file, refuses it, and stops with this message.
     Stopped(&'static str),
 }
 
-/// The result of a search, and the facts that it depends on.
+/// The result of the search for one name, and the properties of the tried paths.
 #[derive(Clone, Copy)]
 pub(super) struct SearchResult {
     pub(super) found: SearchOutcome,
     pub(super) seen: SearchFlags,
 }
 
-/// Facts that a search came across.
+/// Properties of the paths that a search tried.
 #[derive(Clone, Copy, Default)]
 pub(super) struct SearchFlags {
     /// The file was found in a hwcaps directory, or by a hwcaps entry of the cache.
     pub(super) by_cpu: bool,
-    /// A path relative to the current directory was tried.
+    /// A tried path was relative to the current directory.
     pub(super) by_cwd: bool,
     /// A tried path leads to a different file in each process.
     pub(super) by_process: bool,
@@ -54,11 +55,11 @@ pub(super) struct Requester {
     /// DT_RPATH lists in search order: the object's own, its requester's and so on, each with its
     /// module. Empty if the object has DT_RUNPATH.
     pub(super) rpaths: Vec<(ModuleId, Arc<DirList>)>,
-    /// LD_LIBRARY_PATH's list.
+    /// Directories of LD_LIBRARY_PATH; `None` if it is empty.
     pub(super) library_path: Option<Arc<DirList>>,
-    /// DT_RUNPATH's list.
+    /// Directories of DT_RUNPATH; `None` if the object has no DT_RUNPATH.
     pub(super) runpath: Option<Arc<DirList>>,
-    /// DF_1_NODEFLIB
+    /// DF_1_NODEFLIB: default directories are not searched.
     pub(super) nodeflib: bool,
     /// The cache of the program's package, if the loader uses caches of packages.
     pub(super) package_cache: Option<Arc<Cache>>,
@@ -68,8 +69,8 @@ pub(super) struct Requester {
 }
 
 impl SearchResult {
-    /// The form in which results are memoised: the DT_RPATH module is replaced by the index of its
-    /// list in `requester.rpaths`.
+    /// The form in which the result is memoised: the index of the DT_RPATH list in
+    /// `requester.rpaths` replaces the module of that list.
     pub(super) fn by_place(self, requester: &Requester) -> Self {
         let SearchOutcome::File(file, path, FoundBy::Rpath(module)) = self.found else {
             return self;
@@ -79,7 +80,7 @@ impl SearchResult {
         Self { found: SearchOutcome::File(file, path, how), ..self }
     }
 
-    /// The reverse of `by_place`, for another requester with the same lists.
+    /// The reverse of `by_place`, for any requester with the same lists.
     pub(super) fn under(self, requester: &Requester) -> Self {
         let SearchOutcome::File(file, path, FoundBy::Rpath(place)) = self.found else {
             return self;

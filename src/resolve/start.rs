@@ -2,11 +2,11 @@
 
 use crate::id::FileId;
 
-/// A file with the name that it is started or opened by.
+/// A file that may become an entry point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Start {
     /// The file.
     pub file: FileId,
-    /// The name by which it is started, or opened as a plugin.
+    /// The path by which the file is started, or opened with dlopen.
     pub path: Vec<u8>,
 }

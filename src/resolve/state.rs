@@ -10,27 +10,28 @@ use crate::format::elf::GlibcVersion;
 use crate::id::{FastMap, FileId, Id as _, IdVec, ModuleId, StrId};
 use std::sync::Arc;
 
-/// The loader has no message for a filter that is its own target, directly or not.
+/// Our text for a filter that is its own filtee, directly or through others. The loader has no
+/// message for this defect.
 const ENDLESS: &str = "is a filter of itself: the loader loops until it runs out of memory";
 
 /// The first glibc release whose list always holds the loader, needed or not (8f8dd904c4).
 const LOADER_LISTED: GlibcVersion = GlibcVersion::new(2, 41);
 
-/// The state of one breadth-first build.
+/// The state of one breadth-first build of a link map.
 pub(super) struct LinkMapState {
     pub(super) root: EntryPoint,
     /// The closure of the entry point's host program.
     pub(super) base: Option<Arc<Closure>>,
-    /// The module of the entry point's file.
+    /// The module of the entry point's own file.
     pub(super) start: ModuleId,
     pub(super) modules: IdVec<ModuleId, Module>,
     /// Data of each module; only the build needs it.
     pub(super) working: IdVec<ModuleId, Working>,
-    /// True if a module has an effective DT_RPATH, or there is a host program.
+    /// True if the loader uses DT_RPATH of a module, or if there is a host program.
     pub(super) has_rpath: bool,
-    /// Modules by name.
+    /// The first module with each name by which DT_NEEDED entries match.
     pub(super) by_name: FastMap<StrId, ModuleId>,
-    /// Modules by file.
+    /// The module of each mapped file.
     pub(super) by_file: FastMap<FileId, ModuleId>,
     pub(super) edges: Vec<Edge>,
     pub(super) list: Vec<ModuleId>,
@@ -49,35 +50,37 @@ pub(super) struct LinkMapState {
     pub(super) by_process: bool,
 }
 
-/// Data of one module during the build.
+/// Data of one module that only the build needs.
 #[derive(Clone, Default)]
 pub(super) struct Working {
-    /// The names of its object; `None` for a stub.
+    /// The names of the module's object; `None` for a stub, and for a loader whose binary is
+    /// absent.
     pub(super) names: Option<Arc<ObjectNames>>,
-    /// `$ORIGIN`
+    /// The value of `$ORIGIN`; `None` until it is computed.
     pub(super) origin: Option<StrId>,
-    /// DT_RPATH lists that apply to its needs.
+    /// DT_RPATH lists that apply to the module's needs; `None` until they are computed.
     pub(super) rpaths: Option<Inherited>,
-    /// The search paths and flags that apply to its needs.
+    /// The search paths and flags that apply to the module's needs; `None` until they are computed.
     pub(super) requester: Option<Arc<Requester>>,
-    /// True if it is in the queue.
+    /// True if the module is in the queue.
     pub(super) queued: bool,
 }
 
 /// The DT_RPATH lists that apply to one module's needs.
 #[derive(Clone)]
 pub(super) struct Inherited {
-    /// The module's own list.
+    /// The list of the module's own DT_RPATH; `None` if the loader uses none of it.
     pub(super) own: Option<Arc<DirList>>,
-    /// The nearest requester (or the host program) whose list differs from `own`.
+    /// The nearest requester, or the host program, whose DT_RPATH list applies next. Its list
+    /// differs from `own`.
     pub(super) next: Option<ModuleId>,
 }
 
-/// A map up to this capacity is always kept.
+/// Largest capacity, in entries, of a map that [`clear`] always keeps.
 const ROOM: usize = 4096;
 
-/// Empties a map. Clearing takes time proportional to the capacity, so a large map with few entries
-/// is dropped.
+/// Empties a map. Clearing takes time proportional to the capacity, so a large map that holds few
+/// entries is replaced by a new one.
 fn clear<K, V>(map: &mut FastMap<K, V>) {
     if map.capacity() > ROOM && map.len() < map.capacity() / 16 {
         *map = FastMap::default();
@@ -96,17 +99,17 @@ pub(super) struct Queued {
 /// The position of a breadth-first walk over the queue of modules.
 #[derive(Clone, Copy, Default)]
 pub(super) struct WalkPosition {
-    /// Index in the queue at which the walk continues.
+    /// Index in the queue at which the walk looks for its next entry.
     pub(super) at: usize,
-    /// Index of the visited entry in the queue. It grows when a filtee is inserted before that
-    /// entry.
+    /// Index in the queue of the entry that is being visited. It grows when a filtee is inserted
+    /// before that entry.
     here: usize,
-    /// The visited module and the index of its next need.
+    /// The module that is being visited, and the index of its next need.
     pub(super) visiting: Option<(ModuleId, usize)>,
 }
 
 impl LinkMapState {
-    /// An empty link map.
+    /// The state before a build, without any module.
     pub(super) fn new(root: EntryPoint, base: Option<Arc<Closure>>) -> Self {
         Self {
             root,
@@ -159,7 +162,7 @@ impl LinkMapState {
         self.modules.push(module)
     }
 
-    /// Removes the modules from this index on.
+    /// Keeps only the first `count` modules.
     pub(super) fn truncate(&mut self, count: usize) {
         self.modules.truncate(count);
         self.working.truncate(count);
@@ -169,8 +172,8 @@ impl LinkMapState {
         self.working[module].names.as_ref()
     }
 
-    /// The first object in list order with this name or DT_SONAME. The name becomes one of its
-    /// aliases.
+    /// The first object in list order that has this name or DT_SONAME; `None` if there is none. The
+    /// name becomes an alias of the object.
     pub(super) fn known(&mut self, name: StrId) -> Option<ModuleId> {
         let mut hit = *self.by_name.get(&name)?;
         if self.moved {
@@ -198,15 +201,15 @@ impl LinkMapState {
         !module.is_stub() && (module.answers(name) || soname())
     }
 
-    /// The module whose DT_RPATH is searched after that of `module`: its requester or, for a
-    /// plugin, the host program.
+    /// The module whose DT_RPATH is searched after the DT_RPATH of `module`: its requester or, for
+    /// a plugin, the host program.
     pub(super) fn above(&self, module: ModuleId) -> Option<ModuleId> {
         let hosted = self.base.is_some() && module == self.start && module != ROOT;
         self.modules[module].requester.or(hosted.then_some(ROOT))
     }
 
-    /// The visited module and the index of its next need. If no module is visited, starts the next
-    /// entry of the queue. `None` at the end.
+    /// The module that is being visited, and the index of its next need. If no visit is in
+    /// progress, starts one at the next entry of the queue. `None` at the end of the queue.
     pub(super) fn next(&mut self) -> Option<(ModuleId, usize)> {
         while self.place.visiting.is_none() {
             let at = self.place.at;
@@ -224,7 +227,7 @@ impl LinkMapState {
         self.place.visiting
     }
 
-    /// Records the outcome of a module's need.
+    /// Records how a need of a module was satisfied.
     pub(super) fn add_edge(&mut self, edge: Edge) {
         self.edges.push(edge);
         self.modules[edge.from].edges.end += 1;
@@ -237,19 +240,19 @@ impl LinkMapState {
         }
     }
 
-    /// Puts a filter's target before the filter in scope and list, unless the target already
-    /// precedes it (`_dl_map_object_deps`). If the loader would loop, returns that error.
+    /// Moves the filtee `target` before its filter in the scope and in the list, unless it already
+    /// precedes the filter (`_dl_map_object_deps`). Returns an error if the loader would loop.
     pub(super) fn insert_before(&mut self, target: ModuleId, filter: ModuleId) -> Option<Fatal> {
         let here = self.place.here;
         match self.queue.iter().position(|queued| queued.module == target) {
             Some(place) if place <= here => return None,
-            // The target was visited already: the filter is a filter of itself, directly or through
+            // The filtee was visited already, so the filter is its own filtee, directly or through
             // others. The loader moves each before the other until its stack overflows.
             Some(place) if self.queue[place].done => return Some(self.endless(target, filter)),
             Some(place) => {
                 self.queue.remove(place);
             }
-            // Objects of the host program come before new ones.
+            // The filtee is an object of the host program, which precedes all new objects.
             None if self.working[target].queued => return None,
             None => {}
         }
@@ -268,9 +271,9 @@ impl LinkMapState {
         None
     }
 
-    /// True if the file of the target is also that of the filter or of one of the filter's
-    /// requesters. No DT_NEEDED entry matches the target by name, so the loader maps the target
-    /// again and again until memory runs out.
+    /// True if the filtee `target` has the file of the filter or of one of the filter's requesters.
+    /// No DT_NEEDED entry matches this filtee by name, so the loader maps it again and again until
+    /// memory runs out.
     fn is_below_itself(&self, target: ModuleId, filter: ModuleId) -> bool {
         let file = |module: ModuleId| self.modules[module].file;
         let mut above = std::iter::successors(Some(filter), |at| self.modules[*at].requester);
@@ -289,9 +292,9 @@ impl LinkMapState {
         queued.filter(|module| !self.modules[*module].is_stub()).collect()
     }
 
-    /// Puts the loader into the list. If an object needs the loader, the loader follows its
-    /// predecessor in the scope. Otherwise, glibc 2.41 and later put the loader after the last
-    /// found object.
+    /// Puts the loader into the list. If an object needs the loader, the loader follows the object
+    /// that precedes it in the scope. Otherwise, glibc 2.41 and later put the loader after the last
+    /// found object; earlier releases leave it out.
     pub(super) fn place_loader(&mut self, scope: &[ModuleId], release: GlibcVersion) {
         let after = match scope.iter().position(|module| *module == LOADER) {
             Some(place) => place.checked_sub(1).map(|before| scope[before]),
@@ -301,13 +304,13 @@ impl LinkMapState {
         match after.map(|module| (module, self.list.iter().position(|entry| *entry == module))) {
             None | Some((ROOT, _)) => self.list.insert(0, LOADER),
             Some((_, Some(place))) => self.list.insert(place + 1, LOADER),
-            // The predecessor is a filtee of the entry point, so the loader precedes the visible
-            // part of the list.
+            // The preceding object is a filtee of the entry point. The loader then also comes
+            // before the entry point, where no walk of the list reaches it.
             Some((_, None)) => {}
         }
     }
 
-    /// Removes the stub of a preload that was not found, if it is the last module.
+    /// Removes the stub of a library to preload that was not found, if the stub is the last module.
     pub(super) fn drop_stub(&mut self, module: ModuleId) {
         if self.modules.len() == module.index() + 1 {
             self.truncate(module.index());

@@ -1,20 +1,19 @@
-//! Dynamic string tokens: `$ORIGIN`, `$LIB`, `$PLATFORM` and their `${…}` forms
-//! (`elf/dl-load.c`, `is_dst` and `_dl_dst_substitute`). musl knows `$ORIGIN` alone
-//! (`ldso/dynlink.c`, `fixup_rpath`).
+//! Dynamic string tokens: `$ORIGIN`, `$LIB`, `$PLATFORM` and their `${…}` forms (`elf/dl-load.c`,
+//! `is_dst` and `_dl_dst_substitute`). musl knows only `$ORIGIN` (`ldso/dynlink.c`, `fixup_rpath`).
 
 /// The values of the tokens in one object.
 #[derive(Clone, Copy)]
 pub(super) struct Tokens<'a> {
     /// Directory of the object, without a trailing slash.
     pub origin: &'a [u8],
-    /// `$LIB`
+    /// The value of `$LIB`.
     pub lib: &'a [u8],
-    /// `$PLATFORM`; `None` if the value depends on the processor.
+    /// The value of `$PLATFORM`; `None` if it depends on the processor.
     pub platform: Option<&'a [u8]>,
 }
 
-/// Length of the token `name` at the start of `input`, which follows the `$`. The name is read
-/// greedily, so `$ORIGINX` does not match.
+/// Length in bytes, with braces, of the token `name` at the start of `input`, which follows a `$`.
+/// `None` if `input` starts otherwise. The name is read greedily, so `$ORIGINX` does not match.
 fn token(input: &[u8], name: &[u8]) -> Option<usize> {
     let curly = input.first() == Some(&b'{');
     let rest = if curly { &input[1..] } else { input }.strip_prefix(name)?;
@@ -31,7 +30,8 @@ pub(super) fn begins_with_origin(text: &[u8]) -> bool {
     text.strip_prefix(b"$").is_some_and(|rest| token(rest, b"ORIGIN").is_some())
 }
 
-/// Replaces all known tokens of `text`; others stay. `None` if a known token has no value.
+/// Replaces all known tokens of `text`, and leaves unknown ones as they are. `None` if a known
+/// token has no value.
 pub(super) fn expand(text: &[u8], tokens: Tokens<'_>) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() + tokens.origin.len());
     let mut rest = text;
@@ -56,16 +56,17 @@ pub(super) fn expand(text: &[u8], tokens: Tokens<'_>) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The spellings of the only token that musl knows. `$ORIGINAL` begins with it too.
+/// The spellings of the only token that musl knows. musl also replaces `$ORIGIN` at the start of a
+/// longer name, such as `$ORIGINAL`.
 const MUSL_ORIGIN: [&[u8]; 2] = [b"$ORIGIN", b"${ORIGIN}"];
 
-/// True if musl finds `$ORIGIN` at the start of `text`.
+/// True if `text` begins with `$ORIGIN` or `${ORIGIN}` as musl matches them.
 pub(super) fn begins_with_musl_origin(text: &[u8]) -> bool {
     MUSL_ORIGIN.iter().any(|token| text.starts_with(token))
 }
 
-/// Replaces `$ORIGIN` as musl does, in a search path or in one entry; `None` if there is another
-/// token.
+/// Replaces `$ORIGIN` as musl does, in a search path or in one entry; `None` if `text` has another
+/// `$`.
 pub(super) fn expand_musl(text: &[u8], origin: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let mut rest = text;
@@ -79,8 +80,8 @@ pub(super) fn expand_musl(text: &[u8], origin: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The directory part of the path that an object was opened by. It is made absolute with `cwd`;
-/// links, `.` and `..` stay (`elf/dl-object.c`, `_dl_new_object`).
+/// The value of `$ORIGIN`: the directory of the path by which an object was opened. A relative path
+/// starts at `cwd`; links, `.` and `..` stay (`elf/dl-object.c`, `_dl_new_object`).
 pub(super) fn origin(path: &[u8], cwd: &[u8]) -> Vec<u8> {
     let mut full = Vec::new();
     if !path.starts_with(b"/") {

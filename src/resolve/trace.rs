@@ -1,14 +1,16 @@
-//! The paths that a search tried, as evidence. `search` and musl's search record them; rules and
-//! views put them into words.
+//! Records the paths that a search tried, as evidence for findings. `search` and musl's search
+//! record them; rules and views put them into words.
 
 use super::FoundBy;
 use crate::tree::Errno;
 
-/// Maximum number of recorded paths of one entry point. All needs of the entry point share it
-/// equally. `LEAST` and `MOST` bound the share of one need. Further missing paths are only counted:
-/// thousands of needs in thousands of directories would be millions of paths.
+/// Maximum number of recorded paths of one entry point, shared equally among its needs. Further
+/// missing paths are only counted: thousands of needs in thousands of directories would be millions
+/// of paths.
 const MOST_OF_ROOT: usize = 1 << 16;
+/// Minimum number of paths that are recorded for one need.
 const LEAST: usize = 16;
+/// Maximum number of missing paths that are recorded for one need.
 const MOST: usize = 512;
 
 /// One path that was tried, and its outcome.
@@ -16,36 +18,38 @@ const MOST: usize = 512;
 pub struct Tried {
     /// The path.
     pub path: Vec<u8>,
-    /// The step that tried it.
+    /// The step of the search that tried the path.
     pub how: FoundBy,
     /// The loader's reaction.
     pub outcome: TriedOutcome,
-    /// True if it is in one of the loader's subdirectories, not in the search directory itself.
+    /// True if the path is in one of the loader's subdirectories, not in the search directory
+    /// itself.
     pub subdir: bool,
 }
 
-/// The loader's reaction to one candidate.
+/// The loader's reaction to one tried path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TriedOutcome {
-    /// The loader takes the file.
+    /// The loader accepts the file.
     Taken,
-    /// `open` failed.
+    /// `open` failed with this error, and the search continues.
     Failed(Errno),
-    /// `open` failed in a way that ends the search of the list.
+    /// `open` failed with this error, which ends the search of the list of directories; under musl,
+    /// it ends the whole search.
     Ended(Errno),
-    /// The path leads to a different file in each process.
+    /// The path leads to a different file in each process, such as a path below `/proc/self`.
     OfProcess,
-    /// Another ELFCLASS.
+    /// The loader skips the file, which has another ELF class.
     WrongClass,
-    /// Another machine.
+    /// The loader skips the file, which is for another machine.
     WrongMachine,
-    /// The loader stops.
+    /// The loader stops with this message.
     Fatal(&'static str),
-    /// The directory does not exist.
+    /// The search directory does not exist.
     NoDirectory,
-    /// A cache entry that DF_1_NODEFLIB forbids.
+    /// The loader skips a path of ld.so.cache in a default directory, because of DF_1_NODEFLIB.
     Forbidden,
-    /// This path and this number of further paths of the same step do not exist.
+    /// The path does not exist. This number of further paths of the same step do not exist either.
     LeftOut(usize),
 }
 
@@ -57,12 +61,12 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// A trace for one of `needs` needs of an entry point.
+    /// An empty trace for one need, where `needs` needs of the entry point are traced.
     pub(super) fn of_one_in(needs: usize) -> Self {
         Self { kept: Vec::new(), most: (MOST_OF_ROOT / needs.max(1)).clamp(LEAST, MOST) }
     }
 
-    /// Records one path. Once `most` paths are kept, further missing paths are only counted.
+    /// Records one tried path. Once `most` paths are kept, further missing paths are only counted.
     pub(super) fn push(
         &mut self,
         how: FoundBy,

@@ -1,49 +1,51 @@
-//! The check of needed versions at load (`elf/dl-version.c`). For each version that an object needs
-//! of a file, the loaded object with the file's name must define the version.
+//! The check of needed versions at load (`elf/dl-version.c`). An object's DT_VERNEED table lists
+//! the versions that the object needs, each with the name of a file. The loaded object with this
+//! name must define the version.
 
 use super::{Closure, FoundBy, LOADER, LinkMap, ROOT};
 use crate::facts::FactStore;
 use crate::format::elf::{EVERY_VERSION, GlibcVersion, NeedKind, Object};
 use crate::id::{FileId, Id as _, ModuleId, StrId, Strings};
 
-/// A defect of one needed version, by the loader's reaction.
+/// A defect of one needed version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VersionDefect {
     /// The version is not defined, and the program does not start.
     Missing,
     /// The version is not defined, but the need is weak: the loader only prints a message.
     WeakMissing,
-    /// The file defines no versions at all: the loader only prints a message.
+    /// The providing file defines no versions at all: the loader only prints a message.
     NoVersions,
 }
 
-/// One message of the loader, in its order.
+/// One message of the loader about a needed version.
 #[derive(Clone, Debug)]
 pub struct VersionIssue {
     /// The module that needs the version.
     pub requester: ModuleId,
-    /// The module that should define it.
+    /// The module that should define the version.
     pub provider: ModuleId,
     /// The name of the version that the requester needs.
     pub version: Box<[u8]>,
-    /// The defect.
+    /// The kind of defect.
     pub complaint: VersionDefect,
 }
 
-/// The error at which the loader stops during the check.
+/// The error that stops the loader during the check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// An object needs versions of a file, and no loaded object has the file's name (`assert
-    /// (needed != NULL)`).
+    /// The module needs versions of a file, and no loaded object has the file's name (`assert
+    /// (needed != NULL)`). The second field is that name, or the path of the module if no closure
+    /// contains the name.
     NoSuchName(ModuleId, StrId),
-    /// An object has DT_RELR and does not need the version GLIBC_ABI_DT_RELR of libc.
+    /// The module has DT_RELR and does not need the version GLIBC_ABI_DT_RELR of libc.
     Relr(ModuleId),
 }
 
 /// The result of the check of one entry point.
 #[derive(Clone, Debug, Default)]
 pub struct Checked {
-    /// Messages in order.
+    /// Messages in the loader's order.
     pub issues: Vec<VersionIssue>,
     /// Set if the loader stops at the check.
     pub stop: Option<Stop>,
@@ -54,8 +56,8 @@ const RELR_CHECK: GlibcVersion = GlibcVersion::new(2, 36);
 /// The marker: the version that an object with DT_RELR must need.
 const RELR_MARKER: &[u8] = b"GLIBC_ABI_DT_RELR";
 
-/// Objects in the order in which the loader checks them: the program, then its list. dlopen checks
-/// only the new objects in the plugin's scope (`elf/dl-open.c`).
+/// Objects in the order in which the loader checks them: the program, then the loader's list.
+/// dlopen checks only the new objects in the plugin's scope (`elf/dl-open.c`).
 fn checked_order(closure: &Closure) -> impl Iterator<Item = (ModuleId, FileId)> + '_ {
     let hosted = closure.host().is_some();
     let (root, list) = if hosted { (None, closure.scope()) } else { (Some(ROOT), closure.list()) };
@@ -65,11 +67,12 @@ fn checked_order(closure: &Closure) -> impl Iterator<Item = (ModuleId, FileId)> 
         .filter_map(|index| Some((index, closure.module(index).file?)))
 }
 
-/// Results that later entry points reuse.
+/// Memoised results of checks, and memory that later checks reuse.
 #[derive(Default)]
 pub struct VersionMemo {
-    /// By index in the names of [`NeededFiles`]: the last provider that defined all needed
-    /// versions. The result holds under every entry point, so this provider is not checked again.
+    /// For each entry of [`NeededFiles`]: the last provider that defined all versions which the
+    /// object needs from this file. The result holds under every entry point, so this provider is
+    /// not checked again.
     clean: Vec<Option<FileId>>,
     names: Stamped,
 }
@@ -78,9 +81,11 @@ pub struct VersionMemo {
 /// object of every entry point, and nearly always needs only this table.
 #[derive(Default)]
 pub struct NeededFiles {
-    /// By file: start and end of its range in `names`, and whether DT_RELR lacks its marker.
+    /// For each file: start and end of its range in `names`, and true if the object has DT_RELR
+    /// without the marker [`RELR_MARKER`].
     of: Vec<(usize, usize, bool)>,
-    /// The vn_file names in file order; `None` for a name that no closure contains.
+    /// The vn_file names of all files, in the order of file ids; `None` for a name that no closure
+    /// contains.
     names: Vec<Option<StrId>>,
 }
 
@@ -109,8 +114,8 @@ impl NeededFiles {
     }
 }
 
-/// A map from small numbers to modules. It is cleared in constant time: a new stamp makes all
-/// earlier entries invalid.
+/// A map from string ids to modules. It is cleared in constant time: a new stamp makes all earlier
+/// entries invalid.
 #[derive(Default)]
 struct Stamped {
     stamp: u32,
@@ -128,7 +133,7 @@ impl Stamped {
         entry.filter(|(stamp, _)| *stamp == self.stamp).map(|(_, module)| *module)
     }
 
-    /// Adds an entry; an existing one stays.
+    /// Adds an entry, unless the name already has one.
     fn add(&mut self, name: StrId, module: ModuleId) {
         let index = name.index();
         if index >= self.entries.len() {
@@ -140,7 +145,7 @@ impl Stamped {
     }
 }
 
-/// The first object with each name, as [`find_needed`] would find it.
+/// The first object with each name, as [`find_needed`] would find it, in one table.
 struct Answering<'m>(&'m mut Stamped);
 
 impl<'m> Answering<'m> {
@@ -164,8 +169,8 @@ impl<'m> Answering<'m> {
     }
 }
 
-/// The first object, found or missing, that has the name `name` (`find_needed`). A soname counts
-/// only if an earlier need matched it.
+/// The first object, found or missing, that has the name `name` (`find_needed`). A DT_SONAME
+/// matches only if an earlier need matched it, because it is then an alias.
 fn find_needed(links: &LinkMap, name: StrId) -> Option<ModuleId> {
     let answers = |index: &ModuleId| links.answers(*index, name);
     std::iter::once(ROOT)
@@ -174,8 +179,9 @@ fn find_needed(links: &LinkMap, name: StrId) -> Option<ModuleId> {
         .or_else(|| Some(LOADER).filter(answers))
 }
 
-/// The second half of `find_needed`: the entry point's own search scope (`l_searchlist`), which has
-/// filtees that are not in the list. Other objects have no such scope.
+/// The second half of the loader's `find_needed`, for a need of the entry point: searches its own
+/// scope (`l_searchlist`), which has filtees that are not in the list. `None` for needs of other
+/// objects, which have no scope of their own.
 fn find_in_scope(closure: &Closure, index: ModuleId, name: StrId) -> Option<ModuleId> {
     let mut scope = closure.scope().iter().copied().filter(|_| index == closure.start());
     scope.find(|module| closure.answers(*module, name))
@@ -186,20 +192,20 @@ fn find_in_scope(closure: &Closure, index: ModuleId, name: StrId) -> Option<Modu
 pub enum CheckedObjects {
     /// All objects.
     Whole,
-    /// Only the entry point itself; the others have no defect.
+    /// Only the entry point itself; the other objects are known to have no defect.
     Root,
-    /// All but the entry point.
+    /// All objects except the entry point itself.
     Others,
 }
 
 /// The input of a check.
 #[derive(Clone, Copy)]
 pub struct VersionCheck<'a> {
-    /// The facts.
+    /// Facts about all files.
     pub store: &'a dyn FactStore,
-    /// The files whose versions objects need.
+    /// The names of the files whose versions objects need.
     pub needed: &'a NeededFiles,
-    /// glibc's release.
+    /// The glibc release whose rules apply.
     pub release: GlibcVersion,
     /// The objects that are checked.
     pub part: CheckedObjects,
@@ -254,7 +260,7 @@ pub fn check(closure: &Closure, check: VersionCheck<'_>, memory: &mut VersionMem
     out
 }
 
-/// Checks the versions that an object needs of one file. `place` is the index of that file in the
+/// Checks the versions that an object needs from one file. `place` is the index of that file in the
 /// object's version needs.
 fn check_file(
     (requester, object, place): (ModuleId, &Object, usize),
@@ -292,8 +298,8 @@ fn relr_unmarked(object: &Object) -> bool {
 }
 
 /// Sets `version_limit`. If a needed file is missing, the loader sizes an object's version table by
-/// the highest index of some versions. These are the versions that the object defines, and those
-/// that it needs of found files. Without such versions, the loader makes no table.
+/// the highest index of some versions. These are the versions that the object defines, and the
+/// versions that it needs from found files. If there are none, the loader makes no table.
 pub(super) fn limit_tables(links: &mut LinkMap, store: &dyn FactStore, strings: &Strings) {
     if !links.lacks_any() {
         return;

@@ -1,4 +1,5 @@
-//! `added-need`: a file needs a library that it did not need before. `crate::diff` finds it.
+//! `added-need`: a file needs a library that it did not need before. `crate::diff` makes the
+//! findings.
 
 use super::Rule;
 use crate::catalogue::COMPATIBILITY;

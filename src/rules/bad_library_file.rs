@@ -52,8 +52,8 @@ predicted.
 fn check(query: &Query<'_>) -> Findings {
     let stopped = query.stopped().iter().map(|stop| {
         let mut finding = query.about(RULE.id, stop.file, stop.text.to_owned());
-        // If the loader could not open the path (for example, a directory), `detail` holds the
-        // path.
+        // If the loader could not open the path (for example, because it is a directory), `detail`
+        // starts with the path.
         let path = Path::new(OsStr::from_bytes(&stop.object));
         let place = (!stop.opened).then(|| query.prefixes().locate(path).path);
         finding.detail = Some(match place {
@@ -75,7 +75,7 @@ fn check(query: &Query<'_>) -> Findings {
     stopped.chain(refused(query)).chain(interpreters).collect()
 }
 
-/// Entry points that a loader refuses to start.
+/// Findings about entry points that the loader refuses to start.
 fn refused<'a>(query: &'a Query<'_>) -> impl Iterator<Item = Box<Finding>> + 'a {
     query.without_loader().iter().filter_map(|(file, why)| {
         let NoLoader::Refused(text) = why else { return None };

@@ -1,4 +1,4 @@
-//! `changed-soname`: the soname of a library changed. `crate::diff` finds it.
+//! `changed-soname`: the soname of a library changed. `crate::diff` makes the findings.
 
 use super::Rule;
 use crate::catalogue::COMPATIBILITY;

@@ -1,5 +1,5 @@
 //! `changed-symbol`: an exported symbol changed its version, type, size, binding or visibility.
-//! `crate::diff` finds it.
+//! `crate::diff` makes the findings.
 
 use super::Rule;
 use crate::catalogue::COMPATIBILITY;

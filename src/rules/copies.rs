@@ -12,9 +12,9 @@ use std::borrow::Cow;
 /// A file that a process loads, and its module in the closure of one entry point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct LoadedCopy {
-    /// The file.
+    /// The loaded file.
     pub(super) file: FileId,
-    /// The entry point and the module.
+    /// The entry point of the process, and the module of the file in its closure.
     pub(super) at: (RootId, ModuleId),
 }
 
@@ -25,7 +25,7 @@ impl LoadedCopy {
 }
 
 impl Query<'_> {
-    /// DT_SONAME of a file, or its file name.
+    /// The DT_SONAME of a file; the file name if it has none.
     pub(super) fn library_name(&self, file: FileId) -> &[u8] {
         self.facts(file).library_name()
     }

@@ -1,4 +1,4 @@
-//! `copy-size-mismatch`: a program copies data of a library with another size than the library's.
+//! `copy-size-mismatch`: a program's copy of a library's data has another size than the data.
 
 use super::protected_symbol::{self, TakenSymbol, by_symbol};
 use super::{Query, Rule};

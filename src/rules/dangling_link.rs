@@ -1,4 +1,4 @@
-//! `dangling-link`: a symbolic link with the name of a library and a target that does not exist.
+//! `dangling-link`: a symbolic link that is named like a library and whose target does not exist.
 
 use super::{Query, Rule};
 use crate::catalogue::LINK_HYGIENE;

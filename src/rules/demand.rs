@@ -1,5 +1,5 @@
-//! Code that rules about policies share: the location of a policy entry, and the files that it
-//! selects. This module makes no findings.
+//! Code that rules about policies share: the location of a policy entry, and the files that the
+//! entry selects. This module makes no findings.
 
 use super::Query;
 use crate::facts::{Content, FileFacts};
@@ -13,45 +13,47 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The architecture of an object, in the names that platforms use.
+/// The architecture of an object, such as `x86_64`. `None` if platform tags such as
+/// `manylinux_2_28_x86_64` have no name for its machine.
 pub(super) fn arch(object: &Object) -> Option<Arch> {
     Arch::of_machine(machine::of(object.header.target())?.name)
 }
 
-/// `FILE:LINE` of a policy entry. `FILE` for an entry of a platform, which has no line number.
+/// `FILE:LINE` of a policy entry. Without a line number, as for a built-in platform, only the name
+/// of the policy.
 pub(super) fn place(origin: &Origin) -> String {
     let source = show(origin.source.as_bytes());
     if origin.line == 0 { source } else { format!("{source}:{}", origin.line) }
 }
 
-/// `: REASON`, if a policy gives one.
+/// `: REASON` if the policy entry gives a reason; otherwise empty.
 pub(super) fn because(reason: Option<&str>) -> String {
     reason.map(|reason| format!(": {}", show(reason.as_bytes()))).unwrap_or_default()
 }
 
-/// The policy as the subject of a finding.
+/// The location of a finding about a policy entry: the file of the policy.
 pub(super) fn policy_file(origin: &Origin) -> Arc<Located> {
     Located { prefix: None, path: PathBuf::from(&*origin.source) }.into()
 }
 
-/// A directory of the command line, and its prefix.
+/// A directory given on the command line, and its prefix.
 pub(super) struct GivenDirectory<'a> {
-    /// The directory, links resolved.
+    /// The path of the directory, with links resolved.
     pub(super) dir: &'a Path,
-    /// The prefix to which the paths of policies are relative.
+    /// The prefix that contains the directory. Policies give paths relative to it.
     pub(super) prefix: PathBuf,
     /// The directory relative to `prefix`; empty if the whole prefix was walked.
     base: PathBuf,
 }
 
 impl GivenDirectory<'_> {
-    /// The location of an absent file, for a finding: the prefix, and the text of `pattern` as
-    /// path.
+    /// The location of an absent file, for a finding: the text of `pattern`, as a path below the
+    /// prefix.
     pub(super) fn absent(&self, pattern: &Pattern) -> Arc<Located> {
         Located { prefix: Some(self.prefix.clone()), path: pattern.text().into() }.into()
     }
 
-    /// True if all files that `pattern` can match are in the directory.
+    /// True if all files that `pattern` can match are below the directory.
     pub(super) fn holds(&self, pattern: &Pattern) -> bool {
         let is_plain = |part: &&str| !part.contains(['*', '?', '[', '{', '\\']);
         let text = pattern.text();
@@ -62,7 +64,7 @@ impl GivenDirectory<'_> {
 }
 
 impl<'a> Query<'a> {
-    /// The directories of the command line.
+    /// The directories given on the command line.
     pub(super) fn given(&self) -> Vec<GivenDirectory<'a>> {
         let prefixes = &self.prefixes();
         let given = |dir: &'a PathBuf| {
@@ -88,7 +90,7 @@ impl<'a> Query<'a> {
         std::iter::once(path.to_path_buf()).chain(linked).collect()
     }
 
-    /// True if `pattern` matches `path` without its prefix.
+    /// True if `pattern` matches `path` relative to its prefix.
     pub(super) fn lies_at(&self, path: &Path, pattern: &Pattern) -> bool {
         pattern.matches(self.prefixes().locate(path).path.as_os_str().as_bytes())
     }

@@ -66,7 +66,8 @@ sets count as listed. If a value has unknown names, such as a variable of anothe
 names: `undecided` reports the value, and archives that are not listed are not reported.
 ";
 
-/// Upper bound for the evidence of one finding: names on the list that no archive was found for.
+/// Maximum number of names in the evidence of the finding about listed names without a candidate
+/// archive.
 const MOST_NAMED: usize = 100;
 
 fn check(query: &Query<'_>) -> Findings {
@@ -89,7 +90,8 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// Lists with a value whose names are unknown, as findings of `rule`.
+/// Findings of `rule` about lists with a value whose names are unknown, such as a variable of
+/// another file.
 pub(super) fn unanswered(query: &Query<'_>, rule: RuleId) -> Findings {
     let mut out = Findings::new();
     for (entry, archives) in query.merged() {
@@ -107,16 +109,17 @@ pub(super) fn unanswered(query: &Query<'_>, rule: RuleId) -> Findings {
     out
 }
 
-/// One archive and its list.
+/// A merged archive, for comparison with the list of the archives that it is merged from.
 struct Drift<'a> {
     query: &'a Query<'a>,
     list_name: String,
     archive: ArchiveId,
-    /// The names that are plain values of the list.
+    /// The listed names that are plain values and that the list does not remove again.
     names: BTreeSet<&'a [u8]>,
-    /// True if the list may have names that are unknown.
+    /// True if the list has a value whose names are unknown, and so may list further archives.
     is_open: bool,
-    /// Candidate archives on the list.
+    /// Candidate archives whose names are in the list, even under a condition. `unlisted` has the
+    /// other candidate archives.
     listed: Vec<ArchiveId>,
     unlisted: Vec<ArchiveId>,
 }
@@ -206,7 +209,8 @@ impl<'a> Drift<'a> {
         out
     }
 
-    /// True if the C library or the compiler provides all candidate archives with this name.
+    /// True if builds link `name` instead of merging it. This holds for libraries of the compiler,
+    /// and for those of the C library unless a listed candidate of a project has the name.
     fn is_of_system(&self, name: &[u8]) -> bool {
         let library = &self.query.library();
         let is_there = |path: &Path| library.entries().any(|(_, entry)| *entry.path == *path);
@@ -215,7 +219,8 @@ impl<'a> Drift<'a> {
         is_system_library(name, found.map(|archive| &*library.entry(*archive).path), &is_there)
     }
 
-    /// For each archive, the number of members merged from it. Listed archives are searched first.
+    /// For each candidate archive, the number of members of the merged archive that come from it.
+    /// Listed archives are searched first.
     fn origins(&self) -> BTreeMap<ArchiveId, usize> {
         let library = &self.query.library();
         let sources = |archives: &[ArchiveId]| Sources::new(library, archives.iter().copied());
@@ -229,7 +234,8 @@ impl<'a> Drift<'a> {
         out
     }
 
-    /// For each library with undefined symbols: the archives that would define them.
+    /// For each library with undefined symbols, the archives that define them, if the library was
+    /// linked from the merged archive.
     fn solutions(&self) -> Vec<(FileId, Arc<Solution>)> {
         let files: BTreeSet<FileId> = order::set(self.query.undefined().iter().map(|u| u.file));
         let solve = |file: FileId| {
@@ -239,9 +245,9 @@ impl<'a> Drift<'a> {
         files.into_iter().filter_map(solve).collect()
     }
 
-    /// Findings about archives to add to the list. Such an archive is neither listed nor merged,
-    /// but it defines undefined symbols of a library or is needed by an archive that does. Only
-    /// symbols to which the merged archive refers count.
+    /// Findings about archives that are missing from the list. They are neither listed nor merged,
+    /// but define undefined symbols of a library or are needed by an archive that does. Symbols to
+    /// which the merged archive does not refer are ignored.
     fn needed(
         &self,
         inside: &BTreeMap<ArchiveId, usize>,

@@ -1,4 +1,4 @@
-//! `forbidden-library`: a need that a policy forbids.
+//! `forbidden-library`: an object needs a library that a policy forbids.
 
 use super::demand::{because, by_policy, place};
 use super::{Query, Rule};

@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// The store, prefix or system to which a file belongs.
 #[derive(Clone, Copy)]
 enum Home<'a> {
-    /// A store such as `/nix/store`. All its items count as one package.
+    /// A store such as `/nix/store`. All its items are treated as one package.
     Store(&'static str),
     /// A store item that is not in the `--nix-closure`.
     Stray,
@@ -28,7 +28,8 @@ enum Home<'a> {
     System,
 }
 
-/// Compares prefixes by address, because every need is compared. A run holds each prefix once.
+/// Compares prefixes by address, because this is fast and the check compares every need. A run
+/// holds each prefix once.
 impl PartialEq for Home<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -54,7 +55,8 @@ impl<'a> Home<'a> {
         }
     }
 
-    /// True if a file at `path` belongs to the store or prefix.
+    /// True if a file at `path` belongs to this store or prefix; always false for `System` and
+    /// `Stray`.
     fn holds(self, path: &Path) -> bool {
         match self {
             Home::Store(store) => store_of(path) == Some(store),
@@ -67,13 +69,15 @@ impl<'a> Home<'a> {
 /// The file with the need, the needed name, and the library that was found.
 type OutsideNeed = (FileId, StrId, FileId);
 
-/// A library that was found outside of the store or prefix, and the entry points that load it.
+/// One need whose library was found outside of the store or prefix of the needing file.
 struct OutsideLibrary {
     edge: Edge,
+    /// The entry points in whose closures the need leads to that library.
     roots: Vec<RootId>,
 }
 
-/// Findings of `rule` about libraries and interpreters outside of a store or prefix.
+/// Findings of `rule` about libraries outside of the store or prefix of the file that needs them.
+/// Store programs with an interpreter outside of every store get findings too.
 pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
     let homes: Vec<Home<'_>> = query.files().map(|(file, _)| Home::of(query, file)).collect();
     let home = |file: FileId| homes[file.index()];
@@ -199,7 +203,8 @@ fn libraries(
 
 /// The path that the loader took, as evidence.
 fn taken(path: Arc<Path>, how: FoundBy) -> Evidence {
-    // Reports for people do not print the step `cache` of a search, so the reason says it.
+    // Human-readable reports do not print the step `cache` of a search, so the reason names the
+    // cache.
     let reason = if how == FoundBy::Cache { "taken from the cache" } else { "taken" };
     Evidence {
         how: Some(Cow::Borrowed(how.name())),

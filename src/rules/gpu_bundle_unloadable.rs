@@ -1,4 +1,5 @@
-//! `gpu-bundle-unloadable`: a form of device code that the HIP runtime of the process cannot read.
+//! `gpu-bundle-unloadable`: device code in a format that the HIP runtime of the process cannot
+//! read.
 
 use super::{Query, Rule};
 use crate::catalogue::GPU;
@@ -93,7 +94,7 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// The forms of device code in a file that the runtime cannot read, as texts.
+/// One message for each format of device code in the file that the runtime cannot read.
 fn unloadable(code: &DeviceCode, process: &Process, runtime: Runtime) -> Vec<String> {
     let mut forms: BTreeMap<String, usize> = BTreeMap::new();
     let mut out = Vec::new();
@@ -126,8 +127,8 @@ fn unloadable(code: &DeviceCode, process: &Process, runtime: Runtime) -> Vec<Str
     out
 }
 
-/// The reason why a runtime cannot read a compressed bundle, from the sources of clr and comgr of
-/// each release.
+/// The reason why a runtime cannot read a compressed bundle. `None` if the runtime can read it, or
+/// if its known version does not decide this. Source: the code of clr and comgr in each release.
 fn refused(container: &Container, profile: Profile, runtime: Runtime) -> Option<&'static str> {
     let is_generic =
         || container.entries.iter().filter_map(ContainerEntry::target_id).any(|id| id.is_generic());
@@ -169,8 +170,9 @@ fn magic(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Option<Box<Findi
     Some(finding)
 }
 
-/// Findings about GPU targets of the policy that no code serves. A patched runtime accepts the code
-/// of another target for them. But it does not look for that code in a compressed bundle.
+/// Findings about files that serve a GPU target of the policy only with code for a similar GPU, in
+/// a compressed bundle. A patched runtime accepts such code, but does not look for it in compressed
+/// bundles.
 fn hidden(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
     let Some((targets, _)) = &query.policy().gpu.targets else { return out };

@@ -93,7 +93,8 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// The text of a defect in reports. `detail` is part of the fingerprint, so its text never changes.
+/// The current wording of the defect `what`, for messages. `detail` keeps the old wording, which is
+/// part of fingerprints.
 fn sentence(what: &str) -> &str {
     match what {
         "is larger by its header than the space it has" => "has an impossible size in its header",
@@ -109,13 +110,15 @@ fn damage(query: &Query<'_>, file: FileId, what: String) -> Box<Finding> {
     finding
 }
 
-/// The text of a contradiction, and the target of the entry.
+/// The text of a contradiction, and the GPU in the id of the bundle entry; `None` if the id names
+/// no AMD GPU.
 type Contradiction = (String, Option<TargetId>);
 /// The number of entries with the same contradiction, and the archive member of the first one.
 type TargetContradictions<'a> = (usize, Option<&'a [u8]>);
 
-/// Findings about entries of bundles that contradict their code. If several bundles of a file have
-/// the same contradiction, they share one finding, which names the first archive member.
+/// Findings about bundle entries that contradict the code in them, and about defects of that code.
+/// If several bundles of a file have the same contradiction, they share one finding, which names
+/// the first archive member.
 fn entries(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Findings {
     let mut told: BTreeMap<Contradiction, TargetContradictions<'_>> = BTreeMap::new();
     for container in &code.containers {
@@ -178,8 +181,8 @@ fn contradictions(entry: &ContainerEntry, object: &CodeObject) -> Vec<String> {
     out
 }
 
-/// A finding about a standalone code object or bundle whose file name names a GPU target. The file
-/// has no code for that target.
+/// A finding if the file name of a standalone code object or bundle names a GPU target for which
+/// the file has no code.
 fn name(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Option<Box<Finding>> {
     let name = query.path(file).file_name()?.as_bytes();
     // A kpack file may be named after a family of GPUs.

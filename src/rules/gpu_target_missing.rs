@@ -85,7 +85,8 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// True if the offered code serves a listed target.
+/// True if the offered code serves a listed target. Always true for SPIR-V, which is not specific
+/// to one GPU.
 fn serves_any(offer: &TargetCode, wanted: &BTreeSet<TargetId>) -> bool {
     let code = &*offer.target.processor;
     code == SPIRV

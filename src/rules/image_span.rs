@@ -19,7 +19,7 @@ pub(super) static RULE: Rule = Rule::new(
 
 /// The reach of a signed 32-bit displacement, in bytes.
 const REACH: u64 = 1 << 31;
-/// Upper bound for the sections named in a finding.
+/// Maximum number of sections or segments that a finding names.
 const MOST: usize = 3;
 
 const DOCS: &str = "\
@@ -88,7 +88,7 @@ fn near(sections: &[Section]) -> impl Iterator<Item = &Section> {
 }
 
 /// Bytes from the start of the first to the end of the last [`near`] section. If no section has
-/// `SHF_X86_64_LARGE`, the span of the segments.
+/// `SHF_X86_64_LARGE`, the span of the segments. `None` if there are none.
 fn reached(object: &Object) -> Option<u64> {
     let sections = &object.sections;
     if near(sections).count() == sections.len() {
@@ -119,8 +119,8 @@ fn largest(object: &Object) -> Vec<String> {
     parts.into_iter().map(|(_, text)| text).collect()
 }
 
-/// The largest distance between code and data, in bytes: from the start of one to the end of the
-/// other. `None` without code or without data.
+/// The largest distance between code and data in [`near`] sections, in bytes: from the start of one
+/// to the end of the other. `None` without code or without data.
 fn apart(sections: &[Section]) -> Option<u64> {
     let extent = |is_code: bool| {
         let some = || near(sections).filter(move |section| section.is_code == is_code);
@@ -130,7 +130,7 @@ fn apart(sections: &[Section]) -> Option<u64> {
     Some(data.1.saturating_sub(code.0).max(code.1.saturating_sub(data.0)))
 }
 
-/// True for sections with GPU code (HIP, CUDA, LLVM's offloading).
+/// True for the names of sections with GPU code (HIP, CUDA, LLVM's offloading).
 fn is_device(name: &[u8]) -> bool {
     [&b".hip_fatbin"[..], b".nv_fatbin", b"__nv_relfatbin", b".llvm.offloading"].contains(&name)
 }

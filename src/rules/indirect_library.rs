@@ -56,7 +56,7 @@ for a linker, the default version of a symbol counts as its definition, also if 
 does a definition with exactly the version that the object needs.
 ";
 
-/// Upper bound for the symbols named as evidence.
+/// Maximum number of symbols that a finding lists.
 const MOST: usize = 20;
 
 fn check(query: &Query<'_>) -> Findings {
@@ -79,8 +79,9 @@ fn check(query: &Query<'_>) -> Findings {
 
 type Names = BTreeSet<Vec<u8>>;
 
-/// Libraries whose symbols `module` uses although no DT_NEEDED of `module` names them. Its other
-/// libraries need them. The value has the symbols that `module` uses.
+/// The symbols that `module` uses from libraries it does not need itself, by library. Libraries
+/// that `module` needs load those, directly or through others. Empty if a direct need was not
+/// found.
 fn indirect(
     query: &Query<'_>,
     closure: &Closure,
@@ -105,7 +106,8 @@ fn indirect(
         let defines = |module: &&ModuleId| {
             object_of(module).is_some_and(|object| object.satisfies_link(name))
         };
-        // A copied symbol is also defined in the program, so the program is not a definer here.
+        // The program also defines a copied symbol, as the copy. That definition does not count
+        // here.
         let program = (!is_copy).then_some(&ROOT);
         let mut near = program.into_iter().chain([&LOADER]).chain(&direct);
         if near.clone().any(|module| defines(&module)) {
@@ -122,8 +124,9 @@ fn indirect(
     out
 }
 
-/// True if the reference of an object has a version, and `near` defines the name in exactly this
-/// version. It may have been the default version when the object was linked.
+/// True if the reference has a version and `near` defines the name in exactly this version. The
+/// linker may have bound the reference to `near`, because that version may have been the default at
+/// that time.
 fn has_version(
     query: &Query<'_>,
     closure: &Closure,
@@ -134,7 +137,7 @@ fn has_version(
     let Some((object, definer)) = object_of(module).zip(object_of(near)) else { return false };
     let limit = |module| closure.module(module).version_limit;
     let version = lookup::wanted(object, reference.version, limit(module));
-    // musl's loader ignores versions and skips definitions with another version than the default.
+    // musl's loader ignores needed versions and skips definitions whose version is not the default.
     if version.is_none() || query.loader(closure).is_musl() {
         return false;
     }
@@ -142,7 +145,7 @@ fn has_version(
     lookup::definition(definer, &wanted, limit(near)).is_some()
 }
 
-/// True if a copy relocation uses the symbol.
+/// True if a copy relocation of the file uses the symbol. False if the relocations cannot be read.
 fn copies(query: &Query<'_>, file: Option<FileId>, symbol: SymbolIndex) -> bool {
     let relocations = file.and_then(|file| query.view().relocations(file).ok());
     relocations.is_some_and(|all| {
@@ -150,7 +153,8 @@ fn copies(query: &Query<'_>, file: Option<FileId>, symbol: SymbolIndex) -> bool 
     })
 }
 
-/// The modules that the needs of `module` load in turn, breadth first.
+/// The modules that the direct needs of `module` load, directly or through other modules, breadth
+/// first.
 fn below(closure: &Closure, module: ModuleId, direct: &[ModuleId]) -> Vec<ModuleId> {
     let mut seen: FastSet<ModuleId> = direct.iter().copied().chain([module]).collect();
     let mut next: VecDeque<ModuleId> = direct.iter().copied().collect();

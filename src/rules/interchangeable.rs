@@ -1,5 +1,6 @@
-//! Harmless definitions of one name in two libraries: declared interposition, vague linkage of C++,
-//! and parts of one C or C++ library.
+//! Recognises harmless duplicate definitions of one name in two libraries: declared interposition,
+//! vague linkage of C++, and parts of one C or C++ library. References bind to the definition of
+//! the winner; the loser's definition is not used.
 
 use super::query::Query;
 use crate::bind::query::alike::{are_alike, is_part_of_libc, is_weak};
@@ -9,7 +10,7 @@ use crate::id::{FastMap, FastSet, FileId};
 use crate::order::Arrange as _;
 use object::elf;
 
-/// Libraries of one project that export the same symbols.
+/// Each row lists the sonames of libraries of one project that export the same symbols.
 const ONE_PROJECT: [&[&[u8]]; 2] = [
     // libglvnd: each exports functions of OpenGL that call libGLdispatch.
     &[
@@ -24,7 +25,8 @@ const ONE_PROJECT: [&[&[u8]]; 2] = [
     &[b"libwayland-client.so.0", b"libwayland-server.so.0"],
 ];
 
-/// True if the two definitions of `name` are interchangeable.
+/// True if it is harmless that references to `name` bind to the winner, the second of `both`,
+/// instead of the loser, the first.
 pub(super) fn definitions<'q>(
     query: &Query<'q>,
     name: &[u8],
@@ -50,23 +52,23 @@ pub(super) fn definitions<'q>(
         || is_default(query, name, both, cxx)
 }
 
-/// True if the common names of both libraries have one implementation.
+/// True if the names that both libraries define come from one implementation.
 pub(super) fn of_one_implementation(query: &Query<'_>, a: FileId, b: FileId) -> bool {
     let names = [query.library_name(a), query.library_name(b)];
     let are_related =
         ONE_PROJECT.iter().any(|project| names.iter().all(|name| project.contains(name)));
-    // On i386 and some other machines, libc.so.6 exports functions of libgcc_s. They call libgcc_s
-    // itself (`sysdeps/generic/framestate.c`).
+    // On i386 and some other machines, libc.so.6 exports functions of libgcc_s, which only call
+    // libgcc_s (`sysdeps/generic/framestate.c`).
     let are_unwinder = names.contains(&&b"libc.so.6"[..]) && names.contains(&&b"libgcc_s.so.1"[..]);
     are_related || are_unwinder || of_one_libc(query, a, b)
 }
 
 /// True if both definitions may come from one header:
-/// - Instances of a template. Strong ones count too, because libraries of one project may contain
-///   the same explicit specialisation (Arrow).
-/// - Members of a class that one of the files takes from another library. One of the definitions
-///   must be weak, or may have become strong by link-time optimisation. Otherwise the member is not
-///   inline.
+/// - Instances of a template. Strong instances are accepted too, because libraries of one project
+///   may contain the same explicit specialisation (Arrow).
+/// - Members of a class that one of the files takes from another library. At least one definition
+///   must be weak, or be in a file where link-time optimisation may have made it strong. Otherwise
+///   the member is not inline.
 fn is_inline<'q>(
     query: &Query<'q>,
     name: &[u8],
@@ -84,11 +86,11 @@ fn is_inline<'q>(
         && both.iter().any(|(file, symbol)| is_weak(symbol) || !cxx.keeps_weak(query, *file))
 }
 
-/// True if the loser is a weak function that its library exports under a longer name too, and the
-/// winner is strong or also such a function. The library offers its own code under the longer
-/// name, and lets others replace the weak one (MPI standard, 15.2.1: `PMPI_Send` and `MPI_Send`;
-/// `__foo` and `foo`; `backtrace` of libunwind and of glibc). An alias with an unrelated name does
-/// not count: a library that replaces the function does not know it.
+/// True if the loser is a weak function that its library also exports under a longer name. The
+/// winner must be strong, or must have a longer name too. The library offers its own code under the
+/// longer name, and lets other libraries replace the weak name (MPI standard, 15.2.1: `PMPI_Send`
+/// and `MPI_Send`; `__foo` and `foo`; `backtrace` of libunwind and of glibc). An alias with an
+/// unrelated name is ignored: a library that replaces the function does not know the alias.
 fn is_default<'q>(
     query: &Query<'q>,
     name: &[u8],
@@ -114,8 +116,8 @@ fn has_parts_of_libstdcxx(query: &Query<'_>, file: FileId) -> bool {
         })
 }
 
-/// True for a function of the namespaces `std` and `__gnu_cxx`, or of the C++ ABI. Clones for
-/// transactional memory (`_ZGTt`) count. These names are reserved to the C++ library.
+/// True for a function of the namespaces `std` and `__gnu_cxx` or of the C++ ABI, and for its clone
+/// for transactional memory (`_ZGTt`). These names are reserved for the C++ library.
 fn is_name_of_libstdcxx(name: &[u8]) -> bool {
     if name.starts_with(b"__cxa_") {
         return true;
@@ -131,7 +133,7 @@ fn is_name_of_libstdcxx(name: &[u8]) -> bool {
 }
 
 /// True for an instance of a function template and for a member of a class template's instance.
-/// Template arguments in parameter types do not count. Rust's old mangling writes `$LT$` for `<`.
+/// Template arguments in parameter types are ignored. Rust's old mangling writes `$LT$` for `<`.
 fn is_template(name: &[u8]) -> bool {
     name.starts_with(b"_Z") && name.windows(4).any(|part| part == b"$LT$")
         || has_template_arguments(name).unwrap_or(false)
@@ -178,19 +180,20 @@ fn has_template_arguments(name: &[u8]) -> Option<bool> {
     }
 }
 
-/// The text after the `<length><name>` at the start of `text`.
+/// The text after the `<length><name>` at the start of `text`. `None` if `text` does not
+/// start with one.
 fn after_source_name(text: &[u8]) -> Option<&[u8]> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let length: usize = std::str::from_utf8(&text[..digits]).ok()?.parse().ok()?;
     text.get(digits.checked_add(length)?..)
 }
 
-/// Facts about the code of files, above all C++, each computed on first use.
+/// Facts about the code of files, mostly about C++. Each is computed on first use.
 #[derive(Default)]
 pub(super) struct CxxFacts<'q> {
-    /// For each file, the classes to whose constructor, destructor, vtable or type information it
-    /// refers: another library defines them. If the file also defines a member of such a class, the
-    /// member is inline, or both libraries define it.
+    /// For each file, the classes whose constructor, destructor, vtable or type information the
+    /// file refers to, because another library defines them. If the file also defines a member of
+    /// one of these classes, the member is inline, or both libraries define it.
     taken: FastMap<FileId, FastSet<&'q [u8]>>,
     /// See [`CxxFacts::keeps_weak`].
     weak: FastMap<FileId, bool>,
@@ -198,8 +201,8 @@ pub(super) struct CxxFacts<'q> {
     functions: FastMap<FileId, Vec<(u64, &'q [u8])>>,
 }
 
-/// If fewer than one in this many C++ definitions is weak, the file was optimised at link time. The
-/// weak ones come from objects compiled without link-time optimisation.
+/// If fewer than one in this many C++ definitions is weak, the file was probably optimised at link
+/// time. The weak definitions then come from objects compiled without that optimisation.
 const RARE: usize = 100;
 
 impl<'q> CxxFacts<'q> {
@@ -259,6 +262,7 @@ impl<'q> CxxFacts<'q> {
 }
 
 /// The class whose constructor, destructor, vtable or type information has the mangled name `name`.
+/// `None` for other names.
 fn taken_class(name: &[u8]) -> Option<&[u8]> {
     let data = [&b"_ZTVN"[..], b"_ZTIN"].iter().find_map(|begin| name.strip_prefix(*begin));
     let Nested { whole, rest, .. } = nested(data.or_else(|| name.strip_prefix(b"_ZN"))?)?;
@@ -288,7 +292,8 @@ struct Nested<'n> {
     rest: &'n [u8],
 }
 
-/// Splits `inner`, the text after `_ZN` and the qualifiers of the function.
+/// Splits `inner`, the text after `_ZN` and the qualifiers of the function. `None` if a length is
+/// wrong.
 fn nested(inner: &[u8]) -> Option<Nested<'_>> {
     let (mut at, mut last) = (0_usize, 0_usize);
     loop {
@@ -329,7 +334,7 @@ mod tests {
         }
     }
 
-    /// Names that g++ makes.
+    /// Names that g++ and rustc make, and invalid names.
     #[test]
     fn instances_of_templates() {
         for (name, expected) in [

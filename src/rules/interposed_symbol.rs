@@ -106,13 +106,13 @@ makes inline functions strong, and some libraries also work as headers alone. Th
 definition that hides a strong one only for C symbols.
 ";
 
-/// Upper bound for the symbols named as evidence, and for the files that refer to them.
+/// Maximum number of symbols that a finding lists, and of files that refer to them.
 const MOST: usize = 20;
 
 /// The interposed symbols of two libraries, over all entry points.
 #[derive(Default)]
 struct Pair {
-    /// Data of different sizes.
+    /// Symbols whose two definitions are data of different sizes; `other` has all other symbols.
     resized: InterposedList,
     other: InterposedList,
     roots: Vec<RootId>,
@@ -124,18 +124,18 @@ struct Pair {
 #[derive(Default)]
 struct InterposedList {
     symbols: BTreeMap<Box<[u8]>, Interposed>,
-    /// All files that refer to one of them.
+    /// All files that refer to one of the symbols.
     referrers: FastSet<FileId>,
 }
 
-/// One interposed symbol.
+/// The facts about one interposed symbol, from the first reference that is interposed.
 struct Interposed {
     kind: &'static str,
-    /// The first file that refers to it.
+    /// The first file that refers to the symbol.
     referrer: FileId,
     /// True if both definitions have the same type and size, and the size is not 0.
     alike: bool,
-    /// st_size of the loser and of the winner, if they are data and differ.
+    /// st_size of the loser and of the winner, if both are data and their sizes differ.
     sizes: Option<(u64, u64)>,
 }
 
@@ -150,8 +150,8 @@ fn check(query: &Query<'_>) -> Findings {
         query.facts(host).object().is_some_and(|object| object.role == Role::Program)
     };
     for (root, closure) in query.entry_points() {
-        // The host is a library that stands for an unknown program. The loader would search the
-        // scope of that program first.
+        // This host is a library that stands in for an unknown program. The loader would search the
+        // scope of that program first, so bindings are not known.
         if closure.root.host.is_some_and(|host| !is_program(host)) {
             continue;
         }
@@ -161,8 +161,9 @@ fn check(query: &Query<'_>) -> Findings {
         }
     }
     let mut out = Findings::new();
-    // A program chooses the order in which it opens libraries, so the interposition is wanted.
-    // Firefox, for example, opens libraries that define stubs of optional libraries.
+    // A host program that opens libraries with RTLD_GLOBAL chooses their order, so the
+    // interposition is wanted. Firefox, for example, opens libraries that define stubs of optional
+    // libraries.
     pairs.retain(|(loser, winner), _| !opened.contains(loser) && !opened.contains(winner));
     for ((loser, winner), pair) in pairs {
         out.extend(findings(query, (loser, winner), &pair));
@@ -227,7 +228,7 @@ fn breadth_first(closure: &Closure, start: ModuleId) -> FastMap<ModuleId, usize>
     order
 }
 
-/// Adds the interposed references to one name under one entry point.
+/// Adds to `pairs` the references to one name that are interposed under one entry point.
 fn note<'q>(
     query: &Query<'q>,
     (root, alone): (RootId, &mut Alone<'_, 'q>),
@@ -311,10 +312,10 @@ fn interposed<'d>(
     (loser.module != winner.module && loser.module != ROOT).then_some((loser, winner))
 }
 
-/// True for a library with the code of a plugin's host program. Plugins may define functions that
-/// other versions of this library lack. The library has the program's name and perhaps a version
-/// (`libperl.so.5.36` for `perl5.36.0`), or the program loads it and its name begins like the
-/// program's (`libqgis_core.so.3` for `qgis.bin`).
+/// True for a library that holds the code of a plugin's host program. Plugins may define functions
+/// that other versions of this library lack. The names of the library and the program begin with
+/// the same letters. Then either only a version follows (`libperl.so.5.36` for `perl5.36.0`), or
+/// the program loads the library (`libqgis_core.so.3` for `qgis.bin`).
 fn is_of_host(query: &Query<'_>, closure: &Closure, library: FileId) -> bool {
     let name = |host: FileId| query.facts(host).path.file_name().map(OsStrExt::as_bytes);
     let Some(program) = closure.root.host.and_then(name) else { return false };
@@ -356,7 +357,8 @@ fn kind(symbol: &Symbol<'_>) -> &'static str {
     }
 }
 
-/// At most two findings of a pair: interposed symbols, and data of different sizes.
+/// At most two findings about a pair: one about data of different sizes, and one about all other
+/// symbols.
 fn findings(query: &Query<'_>, files: (FileId, FileId), pair: &Pair) -> Findings {
     let winner = query.library_text(files.1);
     let mut out = Findings::new();
@@ -406,8 +408,8 @@ impl InterposedList {
         self.kinds().into_iter().rev().map(words).collect::<Vec<_>>().join(", ")
     }
 
-    /// Evidence for the first symbols, for the files that refer to any symbol, and for the number
-    /// of symbols and files that these lists leave out.
+    /// Evidence: the first symbols, the first files that refer to any symbol, and the numbers of
+    /// symbols and files that these lists leave out.
     fn evidence(&self, query: &Query<'_>) -> Vec<Evidence> {
         let mut out = Vec::new();
         for (name, symbol) in self.symbols.iter().take(MOST) {
@@ -420,7 +422,7 @@ impl InterposedList {
             });
         }
         out.extend(Evidence::beyond(MOST, EvidenceKind::Bound, self.symbols.len()));
-        // The list of files contains those of the listed symbols.
+        // Files that refer to a listed symbol come first, so that the limit does not drop them.
         let first: FastSet<FileId> =
             self.symbols.values().take(MOST).map(|symbol| symbol.referrer).collect();
         let mut files: Vec<FileId> = self.referrers.iter().copied().collect();
@@ -451,8 +453,8 @@ fn finding(
     finding
 }
 
-/// The command in which the loader prints the binding of a symbol. musl's loader does not print it,
-/// and a library is not started.
+/// A command that makes the loader print the binding of a symbol. `None` under musl, whose loader
+/// does not print bindings, and for an entry point that cannot be started.
 fn witness(query: &Query<'_>, pair: &Pair, symbol: &[u8]) -> Option<String> {
     let closure = query.closure(*pair.roots.first()?);
     let file = closure.root.file;

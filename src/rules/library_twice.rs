@@ -66,20 +66,21 @@ the library's name in their dlopen notes or among the strings of their first 64 
 compared by name only. `mixed-runtime` reports C libraries and compiler runtimes.
 ";
 
-/// Minimum number of common symbols, for two libraries with different names.
+/// Minimum number of common symbols of two libraries with different names.
 const MANY: usize = 1000;
-/// Minimum number of common symbols, for two versions of one library, and for two libraries of one
-/// name without a soname.
+/// Minimum number of common symbols of two versions of one library, or of two libraries with the
+/// same file name and without a soname.
 const SOME: usize = 20;
-/// A sample has one in this many of a library's names. If the sonames of two libraries differ by
-/// more than the version, their samples are compared first. The libraries are compared in full only
-/// if the samples have [`SHARED`] common names.
+/// A sample has about one in this many names of a library. If the sonames of two libraries differ
+/// by more than the version, their samples are compared first. The libraries are compared in full
+/// only if the samples have [`SHARED`] common names.
 const SAMPLED: u32 = 64;
-/// Minimum number of common names of two samples. Half of the names that [`MANY`] common symbols
-/// have in a sample on average.
+/// Minimum number of names that two samples must share: half of the average for two libraries with
+/// [`MANY`] common symbols.
 const SHARED: usize = MANY / SAMPLED as usize / 2;
-/// Names of samples that more libraries than this define are frequent. The number of their pairs
-/// would grow with the square of all files, although few are in one process.
+/// A sampled name that more than this many libraries define is frequent. The number of pairs of
+/// such libraries would grow with the square of the number of files, although few of them are in
+/// one process.
 const MOST: usize = 16;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,11 +90,11 @@ enum CopyKind {
     Symbols(Common),
 }
 
-/// Names that two libraries define.
+/// Facts about the names that both of two libraries define.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Common {
     count: usize,
-    /// True if all are functions, each of the same size in both.
+    /// True if all these names are functions, each of the same size in both libraries.
     are_same_functions: bool,
 }
 
@@ -147,13 +148,13 @@ fn check(query: &Query<'_>) -> Findings {
 #[derive(Default)]
 struct CopyCandidates {
     involved: IdSet<FileId>,
-    /// Files that share the [`stem`] of their soname, or of their file name if they have none, with
-    /// another file. Equal numbers are equal stems.
+    /// For each file that shares its [`stem`] with another file, the number of the stem. The stem
+    /// is made from the soname, or from the file name if there is no soname.
     stems: FastMap<FileId, usize>,
     /// Number of names that two samples share, without [`Self::frequent`] names.
     shared: FastMap<Two, usize>,
-    /// The names of each sample that more than [`MOST`] libraries define, in ascending order.
-    /// They are compared only for libraries of one process.
+    /// For each file, the hash values in its sample that belong to more than [`MOST`] libraries, in
+    /// ascending order. They are compared only for libraries of one process.
     frequent: FastMap<FileId, Vec<u32>>,
 }
 
@@ -245,9 +246,9 @@ fn each_pair(files: impl Iterator<Item = FileId>, mut each: impl FnMut(Two)) {
     }
 }
 
-/// A sample of the GNU hash values of an object with at least [`MANY`] symbols. A name that is in
-/// the sample of one object is in the sample of every object that defines it. Only strong functions
-/// and variables count, as in [`common`].
+/// A sample of the GNU hash values of an object with at least [`MANY`] symbols; empty for other
+/// objects. A name that is in the sample of one object is in the sample of every object that
+/// defines it. As in [`common`], only strong functions and variables are used.
 fn sample(object: &Object) -> impl Iterator<Item = u32> {
     let tables = object.tables.as_ref();
     let tables = tables.filter(|tables| tables.hashed_indices().len() >= MANY);
@@ -260,14 +261,14 @@ fn sample(object: &Object) -> impl Iterator<Item = u32> {
     })
 }
 
-/// How two files are copies of each other; `None` if they are not.
+/// How two files of one process are copies of one library or code base; `None` if they are not.
 fn compare(query: &Query<'_>, two: Two, versions: Versions) -> Option<CopyKind> {
     let objects = (query.facts(two.0).object()?, query.facts(two.1).object()?);
     let names = [query.library_name(two.0), query.library_name(two.1)];
     if objects.0.header.target() != objects.1.header.target() {
         return None;
     }
-    // `mixed-runtime` reports two files of these.
+    // `mixed-runtime` reports two files of these runtimes.
     let runtimes =
         [objects.0, objects.1].map(|one| one.soname().and_then(mixed_runtime::single_of));
     if runtimes[0].is_some() && runtimes[0] == runtimes[1] {
@@ -310,8 +311,9 @@ fn exported(object: &Object) -> usize {
     object.tables.as_ref().map_or(0, |tables| tables.hashed_indices().len())
 }
 
-/// Counts the symbols that both objects define. A symbol counts if the versions are equal or one is
-/// missing, or if the loader ignores them: a reference can then bind to either definition.
+/// Counts the symbols that both objects define, if a reference can bind to either definition. For
+/// this, the versions must be equal, one definition must have no version, or the loader must ignore
+/// versions.
 fn common((a, b): (&Object, &Object), versions: Versions) -> Common {
     let mut out = Common { count: 0, are_same_functions: true };
     let (Some(first), Some(second)) = (&a.tables, &b.tables) else { return out };
@@ -345,8 +347,8 @@ fn common((a, b): (&Object, &Object), versions: Versions) -> Common {
     out
 }
 
-/// The symbols of a library, sorted by their GNU hash without its lowest bit. Most libraries have
-/// these hashes in a table.
+/// The symbols of a library, sorted by their GNU hash without its lowest bit. The hashes are
+/// computed if the library has no GNU hash table.
 fn sorted_words(tables: &Tables) -> Vec<(u32, SymbolIndex)> {
     let words = tables.hashed_indices().filter_map(|at| Some((tables.word(at)?, at)));
     let mut out: Vec<(u32, SymbolIndex)> = words.collect();
@@ -362,7 +364,8 @@ fn sorted_words(tables: &Tables) -> Vec<(u32, SymbolIndex)> {
 enum Versions {
     /// A reference is bound to a definition with its version.
     Compared,
-    /// A reference is bound to any default version (`sysv_lookup` and `gnu_lookup` of musl).
+    /// A reference is bound to any definition with a default version (`sysv_lookup` and
+    /// `gnu_lookup` of musl).
     Ignored,
 }
 
@@ -376,11 +379,12 @@ impl Versions {
 struct Strong<'o> {
     name: &'o [u8],
     version: Option<&'o [u8]>,
-    /// The size, if it is a function.
+    /// The size of a function in bytes; `None` for a variable.
     function: Option<u64>,
 }
 
-/// The symbol at `index`, if it is a strong exported function or variable.
+/// The symbol at `index`; `None` if it is not a strong exported function or variable, or if no
+/// reference can bind to it.
 fn strong<'o>(
     object: &'o Object,
     tables: &'o Tables,

@@ -1,4 +1,5 @@
-//! `lost-search-path`: a file lost an entry of its RPATH or RUNPATH. `crate::diff` finds it.
+//! `lost-search-path`: a file lost an entry of its RPATH or RUNPATH. `crate::diff` makes the
+//! findings.
 
 use super::Rule;
 use crate::catalogue::COMPATIBILITY;

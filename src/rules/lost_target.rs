@@ -1,4 +1,4 @@
-//! `lost-target`: device code no longer serves a GPU. `crate::diff` finds it.
+//! `lost-target`: device code no longer serves a GPU. `crate::diff` makes the findings.
 
 use super::Rule;
 use crate::catalogue::COMPATIBILITY;

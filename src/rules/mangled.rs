@@ -15,26 +15,29 @@ pub(super) struct Parts<'n> {
     pub(super) is_tagged: bool,
     /// Qualifiers of a member function, such as `K` for const.
     pub(super) qualifiers: &'n [u8],
-    /// The parameters.
+    /// The mangled text after the name: the types of the parameters. Empty for a variable, vtable
+    /// or typeinfo.
     pub(super) parameters: &'n [u8],
 }
 
 impl Parts<'_> {
-    /// True if the name is in a class or namespace other than `std` itself. Then the other members
-    /// of its scope are related to it.
+    /// True if the name is in a class or namespace other than `std` itself. Other members of this
+    /// scope are then near misses.
     pub(super) fn has_class(&self) -> bool {
         !self.scope.is_empty() && self.scope != b"St"
     }
 }
 
 /// The first component of a name, and the text after it. All names of one scope have the same first
-/// component, and it is cheap to find.
+/// component, and it is cheap to find. `None` for a name that is not mangled or that starts with an
+/// unsupported construct.
 pub(super) fn first_component(name: &[u8]) -> Option<(&[u8], &[u8])> {
     let (rest, _) = nested(name)?;
     rest.split_at_checked(component(rest)?.end)
 }
 
-/// The first component of the class of a vtable or typeinfo, and the text after it.
+/// The first component of the class of a vtable or typeinfo, and the text after it. `None` for
+/// other names.
 pub(super) fn class_component(name: &[u8]) -> Option<(&[u8], &[u8])> {
     let (_, rest) = of_class(name)?;
     let rest = rest.strip_prefix(b"N").unwrap_or(rest);
@@ -54,7 +57,8 @@ fn of_class(name: &[u8]) -> Option<(&[u8], &[u8])> {
     [&b"TV"[..], b"TI"].contains(&kind).then_some((kind, rest))
 }
 
-/// The component at the start of `text`, if it is a name preceded by its length.
+/// The component at the start of `text`, with its length in front; `None` if it does not start with
+/// a length.
 pub(super) fn leading_name(text: &[u8]) -> Option<&[u8]> {
     text.get(..source_name(text)?)
 }
@@ -93,7 +97,7 @@ pub(super) fn parts(name: &[u8]) -> Option<Parts<'_>> {
 }
 
 /// The text after `_Z`, and false. For a nested name (`_ZN`), the text after its qualifiers, and
-/// true.
+/// true. `None` without `_Z`.
 fn nested(name: &[u8]) -> Option<(&[u8], bool)> {
     let rest = name.strip_prefix(b"_Z")?;
     let Some(rest) = rest.strip_prefix(b"N") else { return Some((rest, false)) };
@@ -108,7 +112,7 @@ struct Path {
     is_tagged: bool,
 }
 
-/// The components of a name. A nested name ends at its `E`. Another name has one component, after
+/// The components of a name. A nested name ends at its `E`. Any other name has one component, after
 /// an optional `St`.
 fn path(text: &[u8], is_nested: bool) -> Option<Path> {
     let mut out = Path { components: Vec::new(), end: 0, is_tagged: false };
@@ -158,7 +162,8 @@ fn component(text: &[u8]) -> Option<Component> {
     Some(Component { end, is_std: false })
 }
 
-/// The length of `<number><name>`, in bytes.
+/// The length in bytes of the `<number><name>` at the start of `text`; `None` if it has no number
+/// or is too short.
 fn source_name(text: &[u8]) -> Option<usize> {
     let (mut digits, mut number) = (0, 0usize);
     while let Some(digit) = text.get(digits).filter(|b| b.is_ascii_digit()) {
@@ -174,7 +179,8 @@ fn digits(text: &[u8]) -> usize {
     text.iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
-/// The length of template arguments, `I … E`, in bytes.
+/// The length in bytes of the template arguments (`I … E`) at the start of `text`; `None` if they
+/// are cut short.
 fn balanced(text: &[u8]) -> Option<usize> {
     let (mut at, mut depth) = (0, 0usize);
     while let Some(byte) = text.get(at) {

@@ -80,7 +80,8 @@ fn check(query: &Query<'_>) -> Findings {
     missing.map(finding).collect()
 }
 
-/// True if `-lfoo` finds the library `libfoo-1.2.so.0` through a link (libtool's `-release`).
+/// True if a link without the release in its name, such as `libfoo.so`, leads to the library
+/// `libfoo-1.2.so.0` (libtool's `-release`). `-lfoo` then finds the library.
 fn has_link_without_release(facts: &FileFacts, soname: &[u8]) -> bool {
     let mut links = facts.names.iter().map(|name| &*name.path).chain([&*facts.typed]);
     links.any(|path| {

@@ -1,4 +1,5 @@
-//! `missing-dlopen`: a library that an object opens with dlopen and requires is not found.
+//! `missing-dlopen`: a library that an object's dlopen note requires is not found, or the note is
+//! damaged.
 
 use super::{Query, Rule};
 use crate::audit::MissingDlopen;

@@ -1,4 +1,4 @@
-//! `missing-header`: an installed header includes one that does not exist.
+//! `missing-header`: an installed header includes a header that does not exist.
 
 use super::{Query, Rule};
 use crate::catalogue::PACKAGE_TEXT;

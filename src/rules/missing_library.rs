@@ -30,7 +30,8 @@ pub(super) static RULE: Rule = Rule::new(
 .wants(Wants::NAMES_IN_PREFIX.and(Wants::INSTALLED))
 .explaining();
 
-/// `detail` of a missing library whose file name exists in the prefix.
+/// `detail` of a finding about a missing library if the prefix of the object has a file with the
+/// needed name.
 const IN_PREFIX: &[u8] = b"candidate-in-prefix";
 
 const DOCS: &str = "\

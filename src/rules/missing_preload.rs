@@ -47,7 +47,7 @@ an entry without a message, and linkaudit does not report it. LD_PRELOAD is not 
 `--ld-preload`.
 ";
 
-/// One finding for each entry: name, list and the loader's reason.
+/// One finding for each combination of name, list and the loader's reason.
 fn check(query: &Query<'_>) -> Findings {
     let mut failures: BTreeMap<(&[u8], &str, &str), Vec<RootId>> = BTreeMap::new();
     for (root, closure) in query.entry_points() {

@@ -38,14 +38,15 @@ Lazy binding (`-z lazy`), which leaves a part of the GOT writable, is not report
 checked.
 ";
 
-/// The smallest page size. With larger pages, a loader protects no more.
+/// The smallest page size, in bytes. A loader that protects nothing with this size also protects
+/// nothing with larger pages.
 const PAGE: u64 = 4096;
 
 fn check(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
     for (file, object) in query.audited_objects().filter(|(_, object)| object.is_dynamic()) {
         let is_writable = |s: &Segment| s.kind == elf::PT_LOAD.0 && s.flags & elf::PF_W.0 != 0;
-        // Of several headers, loaders use the last.
+        // If there are several headers, loaders use the last.
         let relro = object.segments.iter().rfind(|s| s.kind == elf::PT_GNU_RELRO.0);
         let message = match relro {
             None => "has no PT_GNU_RELRO",

@@ -55,11 +55,12 @@ process is not seen. Statically linked runtimes are not seen either. Files that 
 are evidence (`may load`), as for `library-twice`.
 ";
 
-/// Runtimes of which a process has at most one file, by soname.
+/// Runtimes that a process should load from one file only, by soname.
 const SINGLE: [&[u8]; 3] = [b"libc.so.6", b"libstdc++.so.6", LIBGCC];
 const LIBGCC: &[u8] = b"libgcc_s.so.1";
-/// Runtimes of which a process has at most one kind: the title, and the starts of the sonames.
-/// Python wheels add a hash to sonames (`libgomp-a34b3233.so.1`).
+/// Groups of runtimes: a process should load only one runtime of each group. Each row has the title
+/// in messages, and the sonames up to `.so`. Python wheels add a hash to sonames
+/// (`libgomp-a34b3233.so.1`).
 const KINDS: [(&str, &[&[u8]]); 2] = [
     ("OpenMP runtimes", &[b"libgomp", b"libomp", b"libiomp5"]),
     ("C++ ABI libraries", &[b"libstdc++", b"libc++abi"]),
@@ -79,7 +80,7 @@ struct Fact {
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum MixtureKind {
-    /// Two files of one of [`SINGLE`]. The field is its index.
+    /// Two or more files of one runtime in [`SINGLE`]. The field is the index of the runtime.
     Twice(usize),
     /// A libc that the loader of another build loads. The field is the loader beside the libc.
     Loader(FileId),
@@ -117,7 +118,7 @@ fn check(query: &Query<'_>) -> Findings {
     facts.into_iter().map(|((kind, _), fact)| finding(query, &kind, &fact)).collect()
 }
 
-/// The runtimes that are mixed in one closure.
+/// The mixtures of runtimes in one closure, each with the modules that it consists of.
 fn runtimes(query: &Query<'_>, closure: &Closure) -> Vec<(MixtureKind, Vec<ModuleId>)> {
     let mut out = Vec::new();
     let mut kinds: [Vec<(usize, ModuleId)>; KINDS.len()] = Default::default();
@@ -158,8 +159,9 @@ fn runtimes(query: &Query<'_>, closure: &Closure) -> Vec<(MixtureKind, Vec<Modul
     out
 }
 
-/// The index in [`SINGLE`] of the runtime with this soname. auditwheel inserts hashes, as in
-/// [`version_of`], and a soname that was the file's name may end with a longer version.
+/// The index in [`SINGLE`] of the runtime with this soname; `None` for other libraries. auditwheel
+/// makes sonames from file names: they contain hashes (see [`version_of`]) and may end with a
+/// longer version.
 pub(super) fn single_of(soname: &[u8]) -> Option<usize> {
     SINGLE.iter().position(|name| {
         let end = memchr::memmem::find(name, b".so").unwrap_or(name.len());
@@ -177,9 +179,9 @@ fn is_of(soname: &[u8], name: &[u8]) -> bool {
 }
 
 /// The version of a soname that is `name` with a version: `.so.1` of `libgomp.so.1`. auditwheel
-/// adds `-` and the first eight hexadecimal digits of a hash: `libgomp-a34b3233.so.1.0.0`. If it
-/// repairs the wheel of a bundled library again, the name has two hashes. Sonames with other
-/// suffixes are other libraries, such as the plugin `libgomp-plugin-nvptx.so.1`.
+/// adds `-` and the first eight hexadecimal digits of a hash: `libgomp-a34b3233.so.1.0.0`. If
+/// auditwheel repairs a wheel twice, the name has two hashes. `None` for sonames with other
+/// suffixes, which are other libraries, such as the plugin `libgomp-plugin-nvptx.so.1`.
 fn version_of<'s>(soname: &'s [u8], name: &[u8]) -> Option<&'s [u8]> {
     let mut rest = soname.strip_prefix(name)?;
     while let Some((hash, after)) = rest.strip_prefix(b"-").and_then(|r| r.split_at_checked(HASH))

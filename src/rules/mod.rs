@@ -3,8 +3,10 @@
 //! `docs/rules/` and the README's table are generated from the rows. The rows also say which
 //! optional facts a run needs.
 //!
-//! A rule reads a [`Query`] and returns findings without levels; `triage` sets the levels. A rule
-//! opens no file and models no loader behaviour. In an audit, only rules make findings.
+//! A rule reads a [`Query`] or one waiver of a policy. It returns findings without levels; `triage`
+//! sets the levels. A rule opens no file and models no loader behaviour. Only rules make findings,
+//! with one exception: `crate::diff` makes the findings of the rules about differences between two
+//! reports.
 
 mod added_need;
 mod bad_library_file;
@@ -178,7 +180,7 @@ pub const RULES: &[&Rule] = &[
     &readers_disagree::RULE,
 ];
 
-/// The rule with this id.
+/// The rule with the id `id`; `None` if there is none.
 pub fn find(id: &str) -> Option<&'static Rule> {
     RULES.iter().copied().find(|rule| rule.id == *id)
 }
@@ -187,14 +189,14 @@ pub fn find(id: &str) -> Option<&'static Rule> {
 pub const HEADINGS: [&str; 5] =
     ["What it does", "Why it matters", "Example", "How to fix", "Limits"];
 
-/// Every rule, as policies and command lines may name it.
+/// The catalogue of all rules, for the readers of policies and command lines.
 pub fn catalogue() -> &'static Catalogue {
     static CATALOGUE: LazyLock<Catalogue> =
         LazyLock::new(|| Catalogue::new(RULES.iter().map(|rule| rule.known())));
     &CATALOGUE
 }
 
-/// The facts that the enabled rules need.
+/// The optional facts and queries that the enabled rules need. The audit computes no others.
 pub fn wants(plan: &Plan) -> Wants {
     RULES.iter().map(|rule| rule.wanted(plan)).collect()
 }
@@ -202,13 +204,15 @@ pub fn wants(plan: &Plan) -> Wants {
 /// Results that several rules share, besides the facts of the audit.
 #[derive(Clone, Copy)]
 pub struct RuleInput<'a> {
-    /// Explanations of missing libraries and undefined symbols.
+    /// The paths that the loader tried for missing libraries, and the archive members that refer to
+    /// undefined symbols.
     pub explained: &'a Explained,
-    /// For each library with undefined symbols, the candidate archives that define them.
+    /// For each library with undefined symbols, the candidate archives that define them; computed
+    /// on demand.
     pub solved: &'a Solved,
 }
 
-/// Runs the enabled rules and sorts their findings.
+/// Runs the enabled rules that read the facts of an audit, and sorts their findings by key.
 pub fn check(audit: &Audit, plan: &Plan, given: RuleInput<'_>) -> Findings {
     let query = Query::new(audit, plan, given.explained, given.solved);
     let enabled = RULES.iter().filter(|rule| rule.runs(plan));
@@ -223,7 +227,7 @@ pub fn check(audit: &Audit, plan: &Plan, given: RuleInput<'_>) -> Findings {
     findings
 }
 
-/// The findings of the waiver rules about one waiver and its state.
+/// Runs the enabled waiver rules on one waiver; `state` is its state in this run.
 pub fn about_waiver(waiver: &Waiver, state: WaiverState, plan: &Plan) -> Findings {
     let enabled = RULES.iter().filter(|rule| rule.runs(plan));
     let check = |rule: &&Rule| match rule.check {

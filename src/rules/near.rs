@@ -2,8 +2,8 @@
 //! They have the same name with another version, tag or parameter list. If there are none, other
 //! members of the symbol's class or namespace are listed. One pass over the tables of the scopes
 //! serves all symbols; without undefined symbols there is no pass. `undefined-symbol` adds near
-//! misses as evidence, and `why` shows them. The view `archive` and its rules look up members of
-//! archives in the same way.
+//! misses as evidence, and `why` shows them. The view `archive` and the module `near_archives` look
+//! up definitions in archives in the same way.
 
 use super::mangled::{Parts, class_component, first_component, is_in_std, leading_name, parts};
 use crate::audit::Audit;
@@ -19,15 +19,17 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Maximum numbers of definitions: stored for each key and file, stored for each key, and listed
-/// for each symbol.
+/// Maximum number of definitions that are stored for one key and file.
 const MOST_OF_FILE: usize = 16;
+/// Maximum number of definitions that are stored for one key, over all files.
 const MOST_OF_ALL: usize = 512;
+/// Maximum number of definitions that are listed for one symbol.
 const MOST: usize = 3;
 /// Maximum number of other class members that are listed for one symbol.
 const MOST_MEMBERS: usize = 2;
 
-/// The way in which a definition differs from the undefined symbol, the nearest first.
+/// The difference between a definition and the undefined symbol. Reports list earlier variants
+/// first. `Machine` occurs only if there is no other near miss.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Miss {
     Machine,
@@ -51,18 +53,18 @@ impl Miss {
     }
 }
 
-/// A definition that nearly fits.
+/// A definition that nearly fits an undefined symbol.
 #[derive(Clone, Copy)]
 pub(crate) struct NearMiss<'a> {
     /// The file that has the definition.
     pub(crate) file: FileId,
-    /// The raw name.
+    /// The name of the definition, not demangled and without version.
     pub(crate) symbol: &'a [u8],
-    /// Its version.
+    /// The version of the definition; `None` if it has none.
     pub(crate) version: Option<&'a [u8]>,
-    /// The member, if the file is an archive.
+    /// The archive member that has the definition; `None` for a shared object.
     pub(crate) member: Option<&'a [u8]>,
-    /// The difference.
+    /// The difference from the undefined symbol, in words for reports.
     pub(crate) reason: &'static str,
     /// True for another member of the class, false for a variant of the symbol itself.
     pub(crate) is_minor: bool,
@@ -78,7 +80,8 @@ struct CandidateDefinition<'a> {
     target: Option<Target>,
 }
 
-/// A key under which definitions are looked up.
+/// A key by which definitions are looked up. `Name` has the whole name, `Member` the scope and the
+/// last component, and `Class` the scope alone.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum NearKey {
     Name(Vec<u8>),
@@ -89,7 +92,7 @@ enum NearKey {
 /// Definitions that nearly fit undefined symbols, by their keys.
 pub(crate) struct NearMisses<'a> {
     found: FastMap<NearKey, Vec<CandidateDefinition<'a>>>,
-    /// The files in the scope of each entry point.
+    /// The files in the scope of each entry point; empty if [`Self::in_link`] made the table.
     scopes: FastMap<RootId, FastSet<FileId>>,
 }
 
@@ -107,13 +110,14 @@ pub(crate) struct NearQuery {
 #[derive(Default)]
 struct Seconds {
     names: FastSet<Vec<u8>>,
-    /// True if every second component is wanted.
+    /// True if every second component is wanted, whatever `names` has.
     all: bool,
 }
 
 impl Seconds {
-    /// Adds a wanted name, given its first component and the text after it. If its second component
-    /// belongs to the scope, all names of the scope have it; else every second component is wanted.
+    /// Adds a wanted name, split after its first component. If the second component is part of the
+    /// scope, all names of that scope have this component. Otherwise, any second component is
+    /// wanted.
     fn add(&mut self, (first, rest): (&[u8], &[u8]), parts: Option<&Parts<'_>>) {
         let is_shared = |second: &&[u8]| {
             parts.is_none_or(|parts| {
@@ -129,7 +133,7 @@ impl Seconds {
 }
 
 impl NearQuery {
-    /// The names and keys of these undefined names.
+    /// The query for the near misses of these undefined names.
     pub(crate) fn new<'n>(undefined: impl Iterator<Item = &'n [u8]>) -> Self {
         let mut out = Self::default();
         for symbol in undefined {
@@ -164,8 +168,9 @@ impl NearQuery {
     }
 
     /// The definitions in `archives` that nearly fit, in the order of `archives`. Definitions in
-    /// the namespace `std` are searched for only in archives of the C++ library, because all others
-    /// have instances of the same templates. Only indexes that may list a near name are read.
+    /// the namespace `std` are searched for only in archives of the C++ library, because all other
+    /// archives have instances of the same templates. Only indices that may list a near name are
+    /// read.
     pub(crate) fn in_archives(
         &self,
         (audit, tree): (&Audit, &dyn Tree),
@@ -184,7 +189,7 @@ impl NearQuery {
             let is_listed = |name: &[u8]| !is_in_std(name) && is_listed(name);
             out.extend(audit.definitions_like(tree, &other, &is_listed));
         }
-        // The table of names has the definitions of the wanted names themselves.
+        // Definitions of the wanted names themselves come from the table of names.
         let given: FastSet<ArchiveId> = archives.iter().copied().collect();
         for name in &self.names {
             let found = library.find(name).into_iter().flat_map(|id| library.definitions(id));
@@ -201,7 +206,8 @@ impl NearQuery {
                 (library.entry(library.archive_of(member)).file, definition)
             }));
         }
-        // Only the first definitions of a key are kept and shown.
+        // Only the first definitions of a key are kept and shown, so they must be in the order of
+        // `archives`.
         let files = archives.iter().enumerate().map(|(at, a)| (library.entry(*a).file, at));
         let places: FastMap<FileId, usize> = files.collect();
         out.arrange_by_key(|(file, _)| places.get(file).copied());
@@ -212,7 +218,8 @@ impl NearQuery {
     fn of(&self, name: &[u8]) -> Vec<NearKey> {
         let mut out: Vec<NearKey> = Vec::new();
         let lead = first_component(name);
-        // A wanted name shares its own scope. This test is cheaper than hashing a whole name.
+        // A wanted name passes this test, because it shares its own scope. The test is cheaper than
+        // hashing a whole name.
         if lead.is_some_and(|lead| !self.may_share_scope(lead)) {
             return out;
         }
@@ -282,10 +289,10 @@ impl<'a> NearMisses<'a> {
         Self { found: gathered(of_files), scopes: FastMap::default() }
     }
 
-    /// The definitions nearest to one symbol of an object for `target`, among all files, the
-    /// nearest first. Definitions that fit exactly are left out: the same name and machine, and the
-    /// same version or none. The caller knows why the linker did not take them. If nothing else is
-    /// near, the result has definitions for another machine.
+    /// The definitions in all files that are nearest to a symbol, the nearest first. `target` is
+    /// that of the object that refers to the symbol; with `None`, every target fits. Exact
+    /// definitions are left out: the same name and machine, and the same version or none. If
+    /// nothing else is near, the result has definitions of the name for another machine.
     pub(crate) fn of_link(&self, symbol: &[u8], target: Option<Target>) -> Vec<NearMiss<'a>> {
         let (name, version) = split(symbol);
         let links = |definition: &CandidateDefinition<'a>| match (target, definition.target) {
@@ -310,8 +317,8 @@ impl<'a> NearMisses<'a> {
     }
 
     /// The definitions nearest to a symbol that `file` refers to, in the scope of an entry point,
-    /// the nearest first. A definition of the same name in `file` itself is left out: it is the
-    /// space for a variable that the program copies from a library.
+    /// the nearest first. A definition of the same name in `file` itself is left out. That
+    /// definition only reserves space for a variable that the program copies from a library.
     pub(crate) fn of(&self, file: FileId, symbol: &[u8], root: RootId) -> Vec<NearMiss<'a>> {
         let Some(scope) = self.scopes.get(&root) else { return Vec::new() };
         self.nearest(symbol, &|definition| {
@@ -365,7 +372,7 @@ fn split(name: &[u8]) -> (&[u8], Option<&[u8]>) {
     (&name[..at], Some(version.strip_prefix(b"@").unwrap_or(version)))
 }
 
-/// Definitions by their keys, in the order of the files.
+/// Definitions by their keys, in the order of the files, at most [`MOST_OF_ALL`] for each key.
 fn gathered(
     of_files: Vec<Vec<(NearKey, CandidateDefinition<'_>)>>,
 ) -> FastMap<NearKey, Vec<CandidateDefinition<'_>>> {
@@ -379,7 +386,8 @@ fn gathered(
     found
 }
 
-/// The way in which a member of the same name differs from `own`; `None` if `other` has no parts.
+/// The way in which `other`, with the same scope and last component, differs from `own`. `None` if
+/// the name `other` has no parts.
 fn differs(own: &Parts<'_>, other: &[u8]) -> Option<Miss> {
     let other = parts(other)?;
     Some(if other.parameters != own.parameters {
@@ -391,7 +399,7 @@ fn differs(own: &Parts<'_>, other: &[u8]) -> Option<Miss> {
     })
 }
 
-/// The definitions of one file that have a wanted key, a few for each key.
+/// The definitions of one file that have a wanted key, at most [`MOST_OF_FILE`] for each key.
 fn scan<'a>(
     file: FileId,
     object: &'a Object,

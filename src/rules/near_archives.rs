@@ -1,6 +1,6 @@
 //! Near misses in archives: definitions that nearly fit a symbol. They are evidence for
-//! `uncovered-symbol`, and for `undefined-symbol` if archive members refer to the symbol. They are
-//! looked up after the rules, because the indices of the archives must be read again.
+//! `uncovered-symbol`, and for `undefined-symbol` if archive members refer to the symbol. The
+//! lookup runs after the rules, because it must read the indices of the archives again.
 
 use super::near::{NearMisses, NearQuery};
 use crate::audit::Audit;
@@ -10,7 +10,8 @@ use crate::id::ArchiveId;
 use crate::tree::Tree;
 use std::sync::Arc;
 
-/// The target of a finding's file. For an archive, it is that of the first member that has one.
+/// The target of a finding's file; for an archive, the target of the first member that has one.
+/// `None` if it is not known.
 fn target(audit: &Audit, finding: &Finding) -> Option<Target> {
     let file = audit.corpus.file_at(&finding.full_path())?;
     let object = audit.corpus.files[file].object().map(|object| object.header.target());

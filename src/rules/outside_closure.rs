@@ -1,6 +1,7 @@
-//! `outside-closure`: with a whitelist, a library or interpreter that the whitelist does not have.
-//! Without a whitelist, one that was found outside of the store or prefix of the file that needs it
-//! (`found_outside`).
+//! `outside-closure`: a library or interpreter from outside of a package's closure. Under a
+//! whitelist, the rule reports a file that the whitelist does not list and the prefix does not
+//! contain. Without a whitelist, `found_outside` reports files in the wrong place: outside of the
+//! store of the file that needs them, or on the system although the prefix has the library.
 
 use super::demand::{arch, place};
 use super::words::passed_over;
@@ -100,7 +101,7 @@ fn off_whitelist(query: &Query<'_>) -> Findings {
     out
 }
 
-/// The policy that does not provide a library to an object.
+/// The platform or the whitelist that does not provide a library to an object, as text.
 fn refuses(policy: &Policy, object: &Object, library: &[u8]) -> String {
     let arch = arch(object);
     let lacks = |platform: &&crate::policy::Platform| {
@@ -112,8 +113,8 @@ fn refuses(policy: &Policy, object: &Object, library: &[u8]) -> String {
     platform.or_else(only).unwrap_or_default()
 }
 
-/// Findings about interpreters that do not exist. An interpreter that the policy provides is on the
-/// platform, even if this machine does not have it.
+/// Findings about interpreters that do not exist. An interpreter that the policy provides is
+/// skipped: the target system has it, even if this machine does not.
 fn interpreters(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
     for (file, fault) in query.bad_interpreters() {

@@ -74,7 +74,8 @@ fn check(query: &Query<'_>) -> Findings {
     protected.into_iter().filter_map(finding).collect()
 }
 
-/// A symbol that a program takes from a library.
+/// A symbol of a library that a program copies, or to which the program gives an address of its
+/// own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TakenSymbol {
     pub(super) program: FileId,
@@ -83,9 +84,10 @@ pub(super) struct TakenSymbol {
     pub(super) symbol: SymbolIndex,
 }
 
-/// The messages that `pick` selects, each once for a symbol of a program and a library, with all
-/// entry points that have it: a program may be started under several names, or be the host program
-/// of several plugins. `pick` returns the symbol, the library, and the facts of the message.
+/// Groups the messages that `pick` selects: one row for each program, library, symbol and facts,
+/// with all its entry points. A program can be several entry points: it may be started under
+/// several names, or be the host program of several plugins. `pick` returns the symbol, the
+/// library, and the facts of a message; `None` skips the message.
 pub(super) fn by_symbol<T: Ord>(
     query: &Query<'_>,
     pick: impl Fn(&RelocationMessage) -> Option<(SymbolIndex, ModuleId, T)>,
@@ -101,7 +103,7 @@ pub(super) fn by_symbol<T: Ord>(
 }
 
 /// A finding about a symbol that an audited program takes from a library. `said` makes the message
-/// from the names of the symbol and the library.
+/// from the names of the symbol and the library. `None` if the program is not audited.
 pub(super) fn finding(
     query: &Query<'_>,
     rule: RuleId,

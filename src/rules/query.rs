@@ -1,5 +1,5 @@
-//! The read-only interface of rules to the facts and the plan of an audit. The modules `words` and
-//! `demand` write messages.
+//! The read-only interface of rules to the facts and the plan of an audit. The modules `words`,
+//! `demand` and others add methods that make findings and evidence.
 
 use super::near::NearMisses;
 use crate::audit::trace::{Traced, Traces};
@@ -37,7 +37,7 @@ use std::sync::{Arc, OnceLock};
 /// Files by file name and by soname.
 type LibrariesByName = FastMap<Box<[u8]>, Vec<FileId>>;
 
-/// Directories with the metadata of a Python wheel.
+/// The directories into which Python wheels were unpacked.
 pub(super) struct Wheels<'a>(FastSet<&'a Path>);
 
 impl Wheels<'_> {
@@ -47,13 +47,13 @@ impl Wheels<'_> {
     }
 }
 
-/// The facts of one audit.
+/// The facts and the plan of one audit, for rules.
 pub struct Query<'a> {
     audit: &'a Audit,
     plan: &'a Plan,
     explained: &'a Explained,
     solved: &'a Solved,
-    /// Locations of files, memoised.
+    /// The location of each file (prefix and path below it), computed on first use.
     located: Vec<OnceLock<Arc<Located>>>,
     /// Files that can satisfy a need, by file name and soname; computed on first use.
     by_name: OnceLock<LibrariesByName>,
@@ -75,24 +75,22 @@ impl<'a> Query<'a> {
         self.audit.view()
     }
 
-    /// All files that were read.
+    /// All files of the audit, including those that could not be read.
     pub(super) fn files(&self) -> impl Iterator<Item = (FileId, &'a FileFacts)> {
         self.audit.corpus.files.entries()
     }
 
-    /// Audited ELF files of this system.
+    /// Audited ELF files, without those that are not for this system ([`Foreign`]).
     pub(super) fn audited_objects(&self) -> impl Iterator<Item = (FileId, &'a Object)> {
         let is_ours = |facts: &FileFacts| facts.audited && facts.foreign().is_none();
         let audited = self.files().filter(move |(_, facts)| is_ours(facts));
         audited.filter_map(|(file, facts)| Some((file, facts.object()?)))
     }
 
-    /// The facts of one file.
     pub(super) fn facts(&self, file: FileId) -> &'a FileFacts {
         &self.audit.corpus.files[file]
     }
 
-    /// A file's path.
     pub(super) fn path(&self, file: FileId) -> &'a Path {
         &self.facts(file).path
     }
@@ -102,18 +100,18 @@ impl<'a> Query<'a> {
         Arc::clone(&self.facts(file).path)
     }
 
-    /// The location of a file.
+    /// The location of a file: its prefix and its path below that prefix.
     pub(super) fn locate(&self, file: FileId) -> Arc<Located> {
         let locate = || Arc::new(self.prefixes().locate(self.path(file)));
         Arc::clone(self.located[file.index()].get_or_init(locate))
     }
 
-    /// The prefixes of the run.
+    /// The prefixes of the run: the directories to which the paths of findings are relative.
     pub(super) fn prefixes(&self) -> &'a Prefixes {
         &self.audit.prefixes
     }
 
-    /// The file at a path that was found by a walk or probed.
+    /// The file to which `path` leads; `None` if no walk found the path and no search probed it.
     pub(super) fn file_at(&self, path: &Path) -> Option<FileId> {
         self.audit.corpus.file_at(path)
     }
@@ -123,34 +121,34 @@ impl<'a> Query<'a> {
         self.audit.text(id)
     }
 
-    /// The policy.
     pub(super) fn policy(&self) -> &'a Policy {
         &self.plan.policy
     }
 
-    /// The plan of the run.
     pub(super) fn plan(&self) -> &'a Plan {
         self.plan
     }
 
-    /// A program of `--host`, by index.
+    /// The program of the `--host` option with the index `number`.
     pub(super) fn host_option(&self, number: usize) -> &'a HostFile {
         &self.plan.hosts[number]
     }
 
-    /// Needs that were not found, each with the paths tried.
+    /// Needs for which the loader finds no file, each with the paths that it tried.
     pub(super) fn missing(&self) -> Vec<(&'a MissingLibrary, &'a [Tried])> {
         let missing = self.audit.diagnosis.missing.iter();
         missing.zip(self.explained.tried.iter().map(Vec::as_slice)).collect()
     }
 
-    /// True if the object's prefix has a file with the name of the missing library.
+    /// True if the prefix of the object with the need has a file with the name of the missing
+    /// library.
     pub(super) fn lies_in_prefix(&self, missing: &MissingLibrary) -> bool {
         let Audit { candidates, corpus, prefixes, .. } = self.audit;
         candidates.holds(corpus, prefixes, missing.file, &missing.name)
     }
 
-    /// Files with the name of the missing library in the object's prefix, audited or not.
+    /// Files with the name of the missing library, audited or not, in the prefix of the object with
+    /// the need.
     pub(super) fn in_prefix(
         &self,
         missing: &MissingLibrary,
@@ -160,7 +158,8 @@ impl<'a> Query<'a> {
         paths.iter().filter_map(|path| Some((corpus.file_at(path)?, path.as_path())))
     }
 
-    /// True if there is a whitelist and the prefix does not hold the missing library.
+    /// True if the policy has a whitelist, and [`Self::lies_in_prefix`] is false for the missing
+    /// library.
     pub(super) fn is_outside(&self, missing: &MissingLibrary) -> bool {
         self.plan.policy.is_closed() && !self.lies_in_prefix(missing)
     }
@@ -178,12 +177,12 @@ impl<'a> Query<'a> {
         NearMisses::find(self.audit, &places.collect::<Vec<_>>())
     }
 
-    /// Needed versions that were not found.
+    /// Needed symbol versions that the loaded library does not define.
     pub(super) fn missing_versions(&self) -> &'a [MissingVersion] {
         &self.audit.diagnosis.versions
     }
 
-    /// Errors at which the loader stops.
+    /// Errors at which the loader stops, each with the entry points that do not start.
     pub(super) fn stopped(&self) -> &'a [Stopped] {
         &self.audit.diagnosis.stopped
     }
@@ -220,7 +219,8 @@ impl<'a> Query<'a> {
         self.audit.resolver.loaders.get(closure.root.loader)
     }
 
-    /// Defects in the configuration files of loaders and in the caches of Guix packages, each once.
+    /// Defects in the configuration files of loaders and in the caches of Guix packages, without
+    /// duplicates.
     pub(super) fn config_faults(&self) -> Vec<&'a ConfigDefect> {
         let loaders = self.entry_points().map(|(_, closure)| self.loader(closure));
         let own = loaders.flat_map(|loader| &loader.config_faults);
@@ -260,8 +260,8 @@ impl<'a> Query<'a> {
         &self.audit.library
     }
 
-    /// The archive that the object was probably linked from, and its members that refer to an
-    /// undefined symbol. `None` if no archive refers to the symbol.
+    /// The archive that `file` was probably linked from, and the archive's members that refer to
+    /// `symbol`, which `file` leaves undefined. `None` if no archive refers to the symbol.
     pub(super) fn trace(&self, file: FileId, symbol: &[u8]) -> Option<&'a Traced> {
         let traces: &'a Traces = &self.explained.traces;
         traces.get(&(file, symbol.to_vec()))
@@ -272,8 +272,8 @@ impl<'a> Query<'a> {
         self.solved.merged(self.audit, self.plan)
     }
 
-    /// The archives that define the undefined symbols of a library that was linked from `archive`.
-    /// `None` for a file that is not an object.
+    /// The archives that would define the undefined symbols of the library `file`, if it was linked
+    /// from `archive`. `None` if `file` is not an ELF object.
     pub(super) fn lacking(&self, file: FileId, archive: ArchiveId) -> Option<Arc<Solution>> {
         self.solved.solve(self.audit, file, Some(archive))
     }
@@ -329,8 +329,8 @@ impl<'a> Query<'a> {
         self.audit.bound_libraries(root)
     }
 
-    /// The dynamic loader in the directory of `libc`. `None` if it is the one that loads this libc,
-    /// `loader`. For rules that declare `Wants::OWN_LOADERS`.
+    /// The dynamic loader in the directory of `libc`, if `loader` loads this libc and is in another
+    /// directory. `None` otherwise. For rules that declare `Wants::OWN_LOADERS`.
     pub(super) fn own_loader(&self, libc: FileId, loader: FileId) -> Option<FileId> {
         self.audit.own_loader(libc, loader)
     }
@@ -341,13 +341,13 @@ impl<'a> Query<'a> {
         &self.audit.missing_dlopens
     }
 
-    /// The suspect search path entries of audited objects, each object once. For rules that declare
-    /// `Wants::SEARCH_ENTRIES`.
+    /// For each audited object that an entry point loads, the entries of its search path that may
+    /// be dead or unsafe. For rules that declare `Wants::SEARCH_ENTRIES`.
     pub(super) fn search_entries(&self) -> impl Iterator<Item = (FileId, &'a SearchEntries)> {
         self.audit.search_entries.iter().map(|(file, entries)| (*file, entries))
     }
 
-    /// The device code. For rules that declare `Wants::DEVICE_CODE`.
+    /// All GPU code of the audit. For rules that declare `Wants::DEVICE_CODE`.
     pub(super) fn devices(&self) -> &'a Devices {
         &self.audit.devices
     }
@@ -409,8 +409,8 @@ impl<'a> Query<'a> {
         &self.audit.problems
     }
 
-    /// Paths of files of any content that a policy may require by name, and of the metadata of
-    /// Python wheels.
+    /// Paths of all files that a policy may require by name, whatever their content, and of the
+    /// metadata of Python wheels.
     pub(super) fn named_files(&self) -> &'a [PathBuf] {
         &self.audit.named
     }
@@ -425,8 +425,9 @@ impl<'a> Query<'a> {
         &self.audit.dangling
     }
 
-    /// The `names` that files in listed directories have. The walk keeps only hashes of names, so a
-    /// result may, rarely, be wrong. For rules that declare `Wants::NAMES_MET`.
+    /// The names in `names` that the walk met in some directory. The walk keeps only hashes of
+    /// names, so the result may, rarely, have a wrong name. For rules that declare
+    /// `Wants::NAMES_MET`.
     pub(super) fn names_met(&self, names: impl Iterator<Item = OsString>) -> FastSet<OsString> {
         self.audit.names_met(names.collect())
     }

@@ -48,8 +48,8 @@ section headers lead to the tables of the dynamic section, and symbols only if b
 length.
 ";
 
-/// Upper bound for the differences reported for one file. A reader that misreads one symbol usually
-/// misreads all.
+/// Maximum number of differences that are reported for one file. A reader that misreads one symbol
+/// usually misreads all.
 const MOST: usize = 100;
 
 fn check(query: &Query<'_>) -> Findings {

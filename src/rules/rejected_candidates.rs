@@ -1,5 +1,5 @@
-//! Candidates for a missing library: why the loader did not take them, and the search-path entry
-//! with which it would.
+//! Candidates for a library that is missing or was found in the wrong place. Each candidate gets
+//! the reason why the loader did not take it, and the search-path entry with which it would.
 
 use super::Query;
 use super::query::last_part;
@@ -18,10 +18,11 @@ use std::path::{Path, PathBuf};
 
 const SLASH: &str = "the loader does not search for a name with a slash";
 const ONLY_SONAME: &str = "only its DT_SONAME is the needed name";
-/// Upper bound for the entry points whose link maps are asked for the place of an object.
+/// Maximum number of entry points in whose link maps an object is looked up.
 const MOST_ROOTS: usize = 16;
 
-/// A need for which the loader finds no file.
+/// A need for which the loader finds no file, or a file outside of the store or prefix of the
+/// object.
 #[derive(Clone, Copy)]
 pub(super) struct Need<'a> {
     /// The object that has the need.
@@ -30,13 +31,13 @@ pub(super) struct Need<'a> {
     pub(super) name: &'a [u8],
     /// The entry points with this need.
     pub(super) roots: &'a [RootId],
-    /// The object in the link map of the first of them.
+    /// The module of the object in the link map of the first entry point.
     pub(super) module: ModuleId,
 }
 
 impl Query<'_> {
-    /// Adds to each candidate the reason why the loader, which tried `attempts`, did not take it,
-    /// and the entry of a search path with which it would.
+    /// Adds to each candidate the reason why the loader, which tried `attempts`, did not take it.
+    /// Also adds the search-path entry with which the loader would take it.
     pub(super) fn with_reasons(
         &self,
         need: Need<'_>,
@@ -84,10 +85,10 @@ impl Query<'_> {
         candidates
     }
 
-    /// The entry with which the object finds libraries in `directory` under all entry points;
-    /// `None` if no entry can name the directory. An entry is absolute if the object is found in
-    /// several places, or is a program with set-ID bits: the loader then ignores `$ORIGIN` for
-    /// other users (`elf/dl-load.c`, `_dl_dst_substitute`).
+    /// The search-path entry with which the object finds libraries in `directory` under all entry
+    /// points; `None` if no entry can name the directory. The entry is absolute if the object is
+    /// found in several places. It is also absolute if an entry point has a set-ID bit, because the
+    /// loader then ignores `$ORIGIN` for other users (`elf/dl-load.c`, `_dl_dst_substitute`).
     fn entry(
         &self,
         need: Need<'_>,
@@ -113,8 +114,8 @@ impl Query<'_> {
         path.is_some_and(|path| path.split(|byte| *byte == b':').any(|one| one == entry))
     }
 
-    /// The values of `$ORIGIN` for the object. A library that is found through a link has the
-    /// directory of the link.
+    /// The values of `$ORIGIN` for the object. If the loader finds a library through a link, the
+    /// value is the directory of the link.
     fn origins(&self, need: Need<'_>) -> BTreeSet<PathBuf> {
         let own = &self.facts(need.file).real;
         let mut out = BTreeSet::new();
@@ -135,8 +136,8 @@ impl Query<'_> {
         out
     }
 
-    /// A version that the object needs of the library, and that the file at `path` lacks. The
-    /// loader then ends the process (`elf/dl-version.c`).
+    /// A version that the object needs from the library and that the file at `path` lacks. If the
+    /// loader takes a file without a needed version, it ends the process (`elf/dl-version.c`).
     fn lacking_version(&self, need: Need<'_>, path: &Path) -> Option<Vec<u8>> {
         let user = self.view().object(need.file)?;
         let candidate = self.view().object(self.file_at(path)?)?;

@@ -1,4 +1,5 @@
-//! `removed-library`: a library or program of the old version is gone. `crate::diff` finds it.
+//! `removed-library`: a library or program of the old version is gone. `crate::diff` makes the
+//! findings.
 
 use super::Rule;
 use crate::catalogue::COMPATIBILITY;

@@ -1,4 +1,5 @@
-//! `removed-symbol`: a symbol that a library or program exported is gone. `crate::diff` finds it.
+//! `removed-symbol`: a symbol that a library or program exported is gone. `crate::diff` makes the
+//! findings.
 
 use super::Rule;
 use crate::catalogue::COMPATIBILITY;

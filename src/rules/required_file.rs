@@ -1,4 +1,4 @@
-//! `required-file`: a file that a policy requires in a prefix.
+//! `required-file`: a prefix lacks a file that a policy requires.
 
 use super::demand::{GivenDirectory, by_policy, place};
 use super::{Query, Rule};

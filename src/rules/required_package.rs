@@ -1,4 +1,4 @@
-//! `required-package`: a CMake package that a policy requires in a prefix.
+//! `required-package`: a prefix lacks a CMake package or component that a policy requires.
 
 use super::demand::{GivenDirectory, because, by_policy, place};
 use super::{Query, Rule};
@@ -56,7 +56,7 @@ pub(super) fn asked(policy: &Policy) -> &[RequiredPackage] {
     if is_asked { &policy.required_packages } else { &[] }
 }
 
-/// A pattern for the configuration file of a package.
+/// A pattern for the configuration file of a package; `None` if its name is not valid in a pattern.
 pub(super) fn pattern(required: &RequiredPackage) -> Option<Pattern> {
     Pattern::path(&format!("**/{}Config.cmake", required.name)).ok()
 }

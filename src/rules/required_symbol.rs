@@ -1,4 +1,4 @@
-//! `required-symbol`: a symbol that a policy requires a file to define.
+//! `required-symbol`: a file does not define a symbol that a policy requires of it.
 
 use super::demand::{because, by_policy, has_symbols, place, symbol_key};
 use super::words::typeable;

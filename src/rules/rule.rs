@@ -1,6 +1,6 @@
-//! The row of a rule: all its declarations. The catalogue for policies, `explain`, the pages and
-//! the schema are generated from the rows. The rows also decide which facts a run reads, and which
-//! rules it runs.
+//! [`Rule`], the row in which a rule declares its id, level, documentation, needed facts and check.
+//! The catalogue for policies, `explain`, the pages and the schema are generated from the rows. The
+//! rows also decide which facts a run reads, and which rules it runs.
 
 use super::query::Query;
 use crate::catalogue::{KnownRule, Level, RuleGroup, RuleId};
@@ -9,22 +9,23 @@ use crate::plan::Plan;
 use crate::policy::Waiver;
 use crate::wants::Wants;
 
-/// One rule.
+/// The declarations of one rule, and the function that makes its findings.
 pub struct Rule {
-    /// Its permanent id.
+    /// The permanent id by which policies, options and reports name the rule.
     pub id: RuleId,
-    /// Its group.
+    /// The group of the rule. Policies and options can set the level of all rules of a group.
     pub group: RuleGroup,
     /// The default level. Policies and options can set another.
     pub level: Level,
-    /// One line without a full stop.
+    /// The defect that the rule reports, in one line of at most 72 bytes without a full stop.
     pub summary: &'static str,
-    /// The page, in Markdown, with the headings of [`super::HEADINGS`].
+    /// The documentation page of the rule, in Markdown, with the headings of [`super::HEADINGS`].
     pub docs: &'static str,
-    /// The files that it checks.
+    /// The files about which the rule has findings.
     pub checked_files: CheckedFiles,
-    /// True if findings of the rule hold the references that a missing library explains. The report
-    /// counts these references, so such a rule runs even if its level is `allow`.
+    /// True if a finding of the rule is about a missing library and lists the undefined references
+    /// that the library explains. The report counts these references, so the rule runs even if its
+    /// level is `allow`.
     pub explains: bool,
     leaves_open: bool,
     keys: Option<&'static [&'static str]>,
@@ -55,13 +56,13 @@ pub(super) enum RuleCheck {
 /// The state of a waiver in a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WaiverState {
-    /// It waives a finding.
+    /// The waiver matches a finding.
     Used,
-    /// It matches no finding, and its subject was in the scope of the run.
+    /// The waiver matches no finding, and its subject was in the scope of the run.
     Stale,
-    /// Its expiry date has passed.
+    /// The expiry date of the waiver has passed.
     Expired,
-    /// It matches no finding, and its subject was outside the scope of the run.
+    /// The waiver matches no finding, and its subject was outside the scope of the run.
     Elsewhere,
 }
 
@@ -128,7 +129,7 @@ impl Rule {
         Self { keys: Some(keys), ..self }
     }
 
-    /// Sets a level that differs from that of its group.
+    /// Sets a default level other than that of the group.
     pub(super) const fn at(self, level: Level) -> Self {
         Self { level, ..self }
     }
@@ -143,7 +144,8 @@ impl Rule {
         Self { leaves_open: true, ..self }
     }
 
-    /// True if its findings report input that could not be read or decided.
+    /// True if findings of the rule make a run incomplete: they report input that could not be read
+    /// or decided.
     pub fn is_open(&self) -> bool {
         self.group.is_input || self.leaves_open
     }
@@ -158,7 +160,8 @@ impl Rule {
         Self { checked_files: CheckedFiles::Loaded, ..self }
     }
 
-    /// Declares that findings of the rule hold the references that missing libraries explain.
+    /// Sets [`Self::explains`]: findings of the rule list the references that missing libraries
+    /// explain.
     pub(super) const fn explaining(self) -> Self {
         Self { explains: true, ..self }
     }
@@ -180,13 +183,14 @@ impl Rule {
         if self.group.is_input { "incomplete" } else { self.level.name() }
     }
 
-    /// True if the rule runs in an audit. The plan must have something to check, and must enable
-    /// the rule. A rule that explains references is always enabled.
+    /// True if the rule runs in an audit. The plan must have something for the rule to check, and
+    /// must enable the rule. A rule with [`Self::explains`] is always enabled.
     pub fn runs(&self, plan: &Plan) -> bool {
         !self.is_of_diff() && (self.asked)(plan) && (self.explains || self.counts(plan))
     }
 
-    /// True if it is about the differences between two reports.
+    /// True if the rule is about the differences between two reports. `crate::diff` makes its
+    /// findings.
     pub fn is_of_diff(&self) -> bool {
         matches!(self.check, RuleCheck::Diff)
     }

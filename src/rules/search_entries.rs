@@ -1,5 +1,6 @@
 //! Code that the rules about single entries of search paths share. It finds the libraries that the
-//! loader takes through an entry, and makes the finding. This module is not a rule.
+//! loader takes through an entry, recognises unsafe entries, and makes the finding. This module is
+//! not a rule.
 
 use super::query::Query;
 use crate::audit::{EntryState, SearchEntries, SearchEntry};
@@ -48,7 +49,7 @@ const PACKAGES: [&str; 9] =
 const MOST: usize = 3;
 
 impl Query<'_> {
-    /// The names of needs that the loader satisfies from an entry, under any entry point.
+    /// The needed names that the loader finds in the directory of an entry, under any entry point.
     pub(super) fn found_through(&self, of: &SearchEntries, entry: &SearchEntry) -> Vec<String> {
         let closure = self.closure(of.site.root);
         let found = of.found.iter().map(|(name, path)| (self.text(*name), self.text(*path)));
@@ -104,7 +105,7 @@ impl Query<'_> {
         }
     }
 
-    /// A finding about one entry.
+    /// A finding of `rule` about one entry of the search path of `file`.
     pub(super) fn about_entry(
         &self,
         rule: RuleId,
@@ -119,7 +120,7 @@ impl Query<'_> {
         finding
     }
 
-    /// The reason why an entry is unsafe, if it is.
+    /// The reason why an entry is unsafe; `None` for a safe entry.
     pub(super) fn unsafe_reason(&self, file: FileId, entry: &SearchEntry) -> Option<String> {
         // A path relative to `$ORIGIN` moves with its prefix.
         let moves = entry.is_of_origin;

@@ -108,13 +108,14 @@ fn finding(
     finding
 }
 
-/// True if the first components of the path `entry` are those of `begin`.
+/// True if `entry` begins with all components of `begin`.
 fn begins(entry: &[u8], begin: &[u8]) -> bool {
     entry.starts_with(b"/") == begin.starts_with(b"/") && parts(entry).starts_with(&parts(begin))
 }
 
-/// The components of a path, without empty ones and `.`. `..` removes the component before it. If
-/// that component is `..` too, or has a token such as `$LIB`, both stay.
+/// The components of a path, without empty ones and `.`, and with `$ORIGIN` for `${ORIGIN}`. `..`
+/// removes the component before it. If that component is `..` too, or has a token such as `$LIB`,
+/// both stay.
 fn parts(path: &[u8]) -> Vec<&[u8]> {
     let mut out: Vec<&[u8]> = Vec::new();
     for part in path.split(|b| *b == b'/').filter(|part| !matches!(*part, b"" | b".")) {

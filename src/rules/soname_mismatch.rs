@@ -80,8 +80,8 @@ fn check(query: &Query<'_>) -> Findings {
     missing.map(|one| finding(query, one)).collect()
 }
 
-/// True if a link to the library in another directory, where loaders may search, has the soname as
-/// its name.
+/// True if a link to the library has the soname as its name, and lies in a directory where loaders
+/// may search.
 fn is_linked(query: &Query<'_>, one: &ExpectedName<'_>) -> bool {
     let facts = query.facts(one.file);
     let links = facts.names.iter().map(|name| &*name.path).chain([&*facts.typed]);

@@ -102,7 +102,7 @@ fn said<'a>(entry: &'a ArchiveEntry, index: &'a ArchiveSymbolIndex) -> IndexPair
     index.entries().filter(judged).map(stem).collect()
 }
 
-/// The names that readable members define.
+/// The names that readable members define, each with the offset of its member.
 fn there<'a>(query: &'a Query<'_>, entry: &'a ArchiveEntry) -> IndexPairs<'a> {
     let library = &query.library();
     let Some(archive) = library.archive(entry.file) else { return IndexPairs::new() };

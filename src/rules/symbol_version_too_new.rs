@@ -1,4 +1,4 @@
-//! `symbol-version-too-new`: a version of a symbol that the oldest supported system lacks.
+//! `symbol-version-too-new`: a file needs a symbol version that the oldest supported system lacks.
 
 use super::demand::{arch, by_policy, place};
 use super::words::typeable;
@@ -100,7 +100,8 @@ pub(super) fn unanswered(query: &Query<'_>, rule: RuleId) -> Findings {
 /// A library, and one of the versions that an object needs from it.
 type LibraryVersion<'o> = (crate::format::elf::Str, &'o VersionNeed);
 
-/// Calls `visit` for each needed version with the first limit whose result is `answer`.
+/// Compares each needed version with the limits for its file. Calls `visit` with the first limit
+/// for which the result is `answer`.
 fn each<'a>(
     query: &Query<'a>,
     answer: LimitResult,

@@ -1,4 +1,4 @@
-//! `text-missing-path`: a script or other text file in use names a path that does not exist.
+//! `text-missing-path`: a script, unit or similar file names a path that does not exist.
 
 use super::{Query, Rule};
 use crate::audit::TextPathKind;

@@ -1,4 +1,5 @@
-//! `thin-member-missing`: a thin archive names a member file that does not exist.
+//! `thin-member-missing`: a thin archive names a member that does not exist or is not a readable
+//! file.
 
 use super::{Query, Rule};
 use crate::catalogue::ARCHIVE;

@@ -1,5 +1,5 @@
-//! `truncated-file`: a file ends before its section headers. The section headers themselves are not
-//! read.
+//! `truncated-file`: a file ends before the end of its section headers. The rule reads the file
+//! header, not the section headers.
 
 use super::{Query, Rule};
 use crate::catalogue::INTEGRITY;

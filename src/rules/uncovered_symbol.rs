@@ -110,7 +110,7 @@ fn uncovered<'a>(
     out
 }
 
-/// Members of other candidate archives that define the symbol.
+/// Evidence for members of other archives that define the symbol, at most [`MOST`].
 fn definers(query: &Query<'_>, not: ArchiveId, symbol: &[u8]) -> Vec<Evidence> {
     let library = &query.library();
     let Some(name) = library.find(symbol) else { return Vec::new() };

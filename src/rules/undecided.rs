@@ -1,4 +1,5 @@
-//! `undecided`: questions that the audit could not answer.
+//! `undecided`: questions that the audit could not answer, such as the loader of a file or the
+//! result of a policy's requirement.
 
 use super::{Query, Rule};
 use crate::audit::{LeftOut, Undecided};
@@ -143,8 +144,8 @@ fn objects_of(machine: &str, family: Family) -> String {
 }
 
 /// Findings about entry points whose loader this system lacks, if they need a library that no
-/// policy provides. All findings about one machine and loader family have one cause. A program
-/// whose interpreter is a finding of its own is left out.
+/// policy provides. All findings about one machine and loader family have one cause. Programs with
+/// an interpreter that another finding reports are left out.
 fn absent<'a>(query: &'a Query<'_>) -> impl Iterator<Item = Box<Finding>> + use<'a> {
     let closures = || query.entry_points().map(|(_, closure)| closure);
     // A sysroot without any loader may be a staging directory.

@@ -120,7 +120,8 @@ fn check(query: &Query<'_>) -> Findings {
                 .map(|root| near.of(undefined.file, &undefined.symbol, *root))
                 .unwrap_or_default();
             let near: Vec<Evidence> = near.into_iter().map(|miss| near_miss(query, miss)).collect();
-            // The lookup rejected a near miss, so its definition is not also a candidate.
+            // The lookup rejected each near miss, so the same definition cannot also be a
+            // candidate.
             let is_searched = |candidate: &Evidence| {
                 near.iter()
                     .any(|near| near.path == candidate.path && near.symbol == candidate.symbol)

@@ -59,7 +59,7 @@ fn check(query: &Query<'_>) -> Findings {
         .collect()
 }
 
-/// A finding about a loader's configuration file.
+/// A finding of `rule` about a defect in a configuration file of a loader.
 pub(super) fn about_config(query: &Query<'_>, rule: RuleId, fault: &ConfigDefect) -> Box<Finding> {
     let path = Path::new(OsStr::from_bytes(&fault.path));
     let located = query.prefixes().locate(path).into();

@@ -108,7 +108,7 @@ fn check(query: &Query<'_>) -> Findings {
             finding.library = Some(name);
             let provider = Evidence::at(EvidenceKind::Provider, query.shared_path(loaded.file));
             finding.evidence.push(provider);
-            // musl's ldd has no option for it.
+            // musl's ldd has no option that lists unused libraries.
             let is_glibc = !query.loader(query.closure(loaded.at.0)).is_musl();
             let words = query.loader_variables().zip(query.quoted(from)).filter(|_| is_glibc);
             finding.witness = words.map(|(variables, file)| format!("{variables}ldd -u {file}"));
@@ -117,7 +117,7 @@ fn check(query: &Query<'_>) -> Findings {
         .collect()
 }
 
-/// The filtees of `library`, and in turn theirs.
+/// The filtees of `library`, directly or through other filtees.
 fn all_filtees(filtees: &FastMap<FileId, FastSet<FileId>>, library: FileId) -> FastSet<FileId> {
     let mut out = FastSet::default();
     let mut next = vec![library];
@@ -128,9 +128,9 @@ fn all_filtees(filtees: &FastMap<FileId, FastSet<FileId>>, library: FileId) -> F
     out
 }
 
-/// The pairs of `unused` whose object uses the library through the program. The program has a copy
-/// of the library's data or fixes the address of its function, and the object refers to that
-/// symbol.
+/// Pairs of an object in `unused` and a library whose symbol the object uses through the program.
+/// The program has a copy of the data or fixes the address of the function. Pairs that are not in
+/// `unused` may occur too.
 fn used_through_program(query: &Query<'_>, used: &FastSet<Pair>, unused: &[Pair]) -> Vec<Pair> {
     // For each object, the hashes of its undefined symbols.
     let mut referred: FastMap<FileId, FastSet<u32>> = FastMap::default();
@@ -165,6 +165,7 @@ fn used_through_program(query: &Query<'_>, used: &FastSet<Pair>, unused: &[Pair]
 }
 
 /// The library that defines the data that `program` copies, or the function whose address it fixes.
+/// `None` if no library in scope does.
 fn origin(
     query: &Query<'_>,
     closure: &Closure,
@@ -183,8 +184,8 @@ fn origin(
     found.map(|(_, file)| file)
 }
 
-/// True if an object exports a symbol. Names of its versions do not count, and neither do the
-/// placeholders of glibc's empty libraries (`__libpthread_version_placeholder`).
+/// True if an object exports a symbol other than the names of its versions and the placeholders of
+/// glibc's empty libraries (`__libpthread_version_placeholder`).
 fn defines_any(object: &Object) -> bool {
     let Some(tables) = &object.tables else { return false };
     let versions: FastSet<&[u8]> =

@@ -41,8 +41,8 @@ impl Query<'_> {
         typeable(self.path(file).as_os_str().as_bytes())
     }
 
-    /// The start of a command that runs a program as the audit assumes: the variables of glibc's
-    /// loader. `None` if a value has characters that [`show`] escapes.
+    /// The variables of glibc's loader that the audit assumes, as the start of a shell command;
+    /// empty if none is set. `None` if a value has characters that [`show`] escapes.
     pub(super) fn loader_variables(&self) -> Option<String> {
         let plan = self.plan();
         let all = [("LD_PRELOAD", &plan.ld_preload), ("LD_LIBRARY_PATH", &plan.ld_library_path)];
@@ -50,7 +50,7 @@ impl Query<'_> {
         set.map(|(name, value)| Some(format!("{name}={} ", typeable(value)?))).collect()
     }
 
-    /// Hard links to a file that the walk found, as evidence.
+    /// Evidence for each other hard link that the walk found to a file.
     fn other_names(&self, file: FileId) -> impl Iterator<Item = Evidence> + '_ {
         let facts = &self.facts(file);
         let others = facts.names.iter().filter(|name| !name.is_link);
@@ -64,8 +64,8 @@ impl Query<'_> {
         finding
     }
 
-    /// The entry points `roots` with their host programs, and the chain of needs that leads to
-    /// `site`.
+    /// Evidence: the entry points `roots`, their host programs, and the chain of needs from the
+    /// entry point of `site` to its module. If `site` is `None`, the chain is left out.
     pub(super) fn roots(&self, roots: &[RootId], site: Option<Site>) -> Vec<Evidence> {
         let mut out: Vec<Evidence> = roots
             .iter()
@@ -110,8 +110,9 @@ impl Query<'_> {
         roots.first().map(|root| self.shared_root(*root))
     }
 
-    /// Candidates that define the symbol `name`, except the file `not`. Of many, those near to that
-    /// file are kept. Programs come last.
+    /// Candidates that define the symbol `name`, except the file `not`. At most [`MOST_CANDIDATES`]
+    /// are kept: the libraries whose paths share the most leading directories with that file.
+    /// Programs come last.
     pub(super) fn symbol_candidates(&self, name: &[u8], not: FileId) -> Vec<Evidence> {
         let is_program = |provider: &Provider| {
             let object = self.view().object(provider.file);
@@ -135,7 +136,8 @@ impl Query<'_> {
         libraries.into_iter().chain(programs).take(MOST_CANDIDATES).map(evidence).collect()
     }
 
-    /// Files of the system that define a symbol and that the process of `root` does not load.
+    /// Evidence for installed files that define a symbol to which `file` refers, and that the
+    /// process of `root` does not load.
     pub(super) fn installed_definers(
         &self,
         file: FileId,
@@ -178,7 +180,8 @@ impl Query<'_> {
         self.installed().libraries(name, target, libc).map(evidence).collect()
     }
 
-    /// The members that refer to a symbol, in the archive that the object was probably linked from.
+    /// Evidence for the members that refer to a symbol, in the archive that `file` was probably
+    /// linked from.
     pub(super) fn traced(&self, file: FileId, symbol: &[u8]) -> Vec<Evidence> {
         let Some(traced) = self.trace(file, symbol) else { return Vec::new() };
         let library = &self.library();
@@ -201,8 +204,8 @@ impl Query<'_> {
         out
     }
 
-    /// Marks candidates that the deps list lacks, if the object was linked from the archive that is
-    /// merged by that list.
+    /// Sets the reason `not in LIST` of candidate archives that a list of archives does not name.
+    /// This applies if `file` was probably linked from an archive that is merged from that list.
     pub(super) fn unlisted(&self, file: FileId, symbol: &[u8], candidates: &mut [Evidence]) {
         let Some(traced) = self.trace(file, symbol) else { return };
         for (merged, archives) in self.merged() {
@@ -221,8 +224,8 @@ impl Query<'_> {
         }
     }
 
-    /// Candidates that have the library's name as soname or file name, and that an object of
-    /// `target` can load.
+    /// Candidates whose soname or file name is the last part of `name`, and that an object of
+    /// `target` can load. At most [`MOST_CANDIDATES`].
     pub(super) fn library_candidates(&self, name: &[u8], target: Target) -> Vec<Evidence> {
         let base = last_part(Path::new(OsStr::from_bytes(name)));
         let found = self.libraries_named(base);

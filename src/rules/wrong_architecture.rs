@@ -74,7 +74,7 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// Plugins that `--host` assigns to a program for another machine.
+/// Findings about plugins that `--host` assigns to a program for another machine.
 fn plugins(query: &Query<'_>) -> Findings {
     let foreign = &query.unhosted().foreign;
     let machine =

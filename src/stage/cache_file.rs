@@ -1,5 +1,5 @@
-//! Writes an ld.so.cache in the new format with the glibc-hwcaps extension (`elf/cache.c`,
-//! `save_cache`). The bytes stay in memory; [`crate::resolve::cache`] reads them.
+//! Builds the bytes of an ld.so.cache in the new format with the glibc-hwcaps extension
+//! (`elf/cache.c`, `save_cache`). They stay in memory, where [`crate::resolve::cache`] reads them.
 
 use crate::id::FastMap;
 use crate::order::Arrange as _;
@@ -15,7 +15,7 @@ const ENTRY: usize = 24;
 /// these variants.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Hwcap {
-    /// A glibc-hwcaps subdirectory, with the ISA level that the library needs.
+    /// The name of a glibc-hwcaps subdirectory, and the ISA level in the cache entry; 0 for none.
     Named(Vec<u8>, u32),
     /// Bits of the legacy hwcap scheme.
     Old(std::cmp::Reverse<u64>),
@@ -32,7 +32,8 @@ pub(super) struct NewCacheEntry {
     pub(super) hwcap: Hwcap,
 }
 
-/// The order of entries in a cache. Entries that compare equal keep the order of their directories.
+/// The order of entries in a cache: sonames and flags descend. The sort is stable, so entries that
+/// compare equal keep the order of their directories.
 fn order(a: &NewCacheEntry, b: &NewCacheEntry) -> Ordering {
     let named = |hwcap: &Hwcap| match hwcap {
         Hwcap::Named(name, _) => (0, Some(name.clone()), 0),
@@ -139,7 +140,7 @@ impl Writer {
         self.bytes.extend_from_slice(&raw);
     }
 
-    /// An offset or count. No real cache reaches 4 GiB, so 32 bits are enough.
+    /// Writes an offset or count. No real cache reaches 4 GiB, so 32 bits are enough.
     fn number(&mut self, value: usize) {
         self.u32(u32::try_from(value).unwrap_or(u32::MAX));
     }

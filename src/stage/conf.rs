@@ -1,5 +1,6 @@
-//! The directories that ldconfig reads, in its order: those of `/etc/ld.so.conf` and the files that
-//! it includes, then the built-in ones (`elf/ldconfig.c`, `parse_conf` and `main`).
+//! The directories that ldconfig reads, in its order: the directories that `/etc/ld.so.conf` and
+//! its included files name, then the built-in directories (`elf/ldconfig.c`, `parse_conf` and
+//! `main`).
 
 use crate::format::elf::interpreter::Interpreter;
 use crate::format::ld_so_conf::{self, Line};
@@ -11,7 +12,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-/// The configuration file.
+/// The configuration file of ldconfig, which may include others.
 const CONF: &str = "/etc/ld.so.conf";
 
 /// Largest configuration file that is read, in bytes.
@@ -20,16 +21,16 @@ const MOST_BYTES: u64 = 1 << 20;
 /// Maximum number of configuration files that are read.
 const MOST_FILES: usize = 1_000;
 
-/// The existing directories that ldconfig reads in `tree`. The built-in ones come from `loader`,
-/// because ldconfig and the loader are built with the same directories.
+/// The existing directories that ldconfig reads in `tree`. The built-in directories come from
+/// `loader`, because ldconfig and the loader are built with the same directories.
 pub(super) fn directories(tree: &dyn Tree, loader: &Interpreter) -> Vec<PathBuf> {
     let mut dirs = Vec::new();
     let mut read = FastSet::default();
     add(tree, Path::new(CONF), &mut read, &mut dirs);
     for dir in &loader.system_dirs {
         let dir = dir.strip_suffix(b"/").unwrap_or(dir);
-        // Debian's ldconfig reads the loader's directories. Other builds also read those of other
-        // ABIs, such as `/usr/lib` beside `/usr/lib64` (`add_system_dir` in the machines'
+        // Debian's ldconfig reads the loader's directories. Other builds also read the directories
+        // of other ABIs, such as `/usr/lib` beside `/usr/lib64` (`add_system_dir` in the machines'
         // `dl-cache.h`).
         let ends: &[&[u8]] = if loader.debian { &[b""] } else { &[b"", b"64", b"x32"] };
         let base = if loader.debian { dir } else { without_abi(dir) };
@@ -55,7 +56,7 @@ pub(super) fn bytes(tree: &dyn Tree, path: &Path, most: u64) -> Option<Vec<u8>> 
     handle.read_new(len, 0).ok()
 }
 
-/// Adds the directories of one configuration file and of those that it includes.
+/// Adds the directories of one configuration file and of its included files.
 fn add(tree: &dyn Tree, path: &Path, read: &mut FastSet<PathBuf>, dirs: &mut Vec<PathBuf>) {
     // A file is read once: a second time would add no directory, because ldconfig reads each
     // directory once.
@@ -78,8 +79,8 @@ fn add(tree: &dyn Tree, path: &Path, read: &mut FastSet<PathBuf>, dirs: &mut Vec
     }
 }
 
-/// The pattern of an `include` line in the file at `path`. A relative pattern is taken from that
-/// file's directory.
+/// The pattern of an `include` line in the file at `path`. A relative pattern starts from the
+/// directory of that file.
 fn beside(path: &Path, pattern: &[u8]) -> PathBuf {
     let pattern = Path::new(OsStr::from_bytes(pattern));
     path.parent().map_or_else(|| pattern.to_path_buf(), |dir| dir.join(pattern))
@@ -106,7 +107,7 @@ fn matching(tree: &dyn Tree, pattern: &Path) -> Vec<PathBuf> {
         let mut names: Vec<PathBuf> = Vec::new();
         for dir in &found {
             let mut here: FastSet<OsString> = FastSet::default();
-            // After an error, the names listed before it still count.
+            // After an error, the names listed before it are still used.
             let _ = tree.list(dir, &mut |name, _| {
                 let hidden =
                     name.as_bytes().starts_with(b".") && !part.as_bytes().starts_with(b".");
@@ -155,7 +156,7 @@ mod tests {
         );
     }
 
-    /// As `ldconfig -v -r DIR` lists them in the C locale: `a-b/` comes before `a/`.
+    /// The order of `ldconfig -v -r DIR` in the C locale: `a-b/` comes before `a/`.
     #[test]
     fn included_files_are_sorted_as_whole_paths() {
         let mut tree = MemTree::default();

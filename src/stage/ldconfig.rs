@@ -1,5 +1,5 @@
 //! The cache and the links that ldconfig will make after an installation. ldconfig reads all
-//! configured directories. This module reads only new directories, and those in which the
+//! configured directories. This module reads only new directories, and directories in which the
 //! installation changes libraries. Other directories keep their present cache entries. The
 //! exceptions are directories that no longer exist, or that the installation removes from the
 //! configuration.
@@ -25,7 +25,7 @@ const MOST_BYTES: u64 = 64 << 20;
 
 /// The links and the cache that ldconfig makes.
 pub(super) struct Made {
-    /// Links with their targets.
+    /// Links in library directories: the path of each link, and its target.
     pub(super) links: Vec<(PathBuf, PathBuf)>,
     /// The path of the cache, with links in its directories resolved.
     pub(super) cache_path: PathBuf,
@@ -33,9 +33,10 @@ pub(super) struct Made {
     pub(super) cache: Vec<u8>,
 }
 
-/// The result of ldconfig in `after`. `None` if the system `before` the installation has no glibc
-/// loader or no usable cache. It is then unknown if ldconfig runs. `changed` are the paths that the
-/// installation adds or removes.
+/// The links and the cache that ldconfig makes in `after`, the system after the installation.
+/// `changed` are the paths that the installation adds or removes. `None` if the system `before` the
+/// installation has no glibc loader, or no readable cache with entries. It is then unknown if
+/// ldconfig runs.
 pub(super) fn run(before: &dyn Tree, after: &dyn Tree, changed: &FastSet<PathBuf>) -> Option<Made> {
     let (of, loader) = loader(before)?;
     let cache_path = Path::new(OsStr::from_bytes(loader.cache.as_deref().unwrap_or(CACHE)));
@@ -74,8 +75,8 @@ pub(super) fn run(before: &dyn Tree, after: &dyn Tree, changed: &FastSet<PathBuf
 /// Usual paths of ldconfig.
 const LDCONFIG: [&str; 2] = ["/sbin/ldconfig", "/usr/sbin/ldconfig"];
 
-/// The machine family of the system's programs, and the built-in strings of its glibc loader.
-/// `None` if no such loader was found.
+/// The machine family and the built-in strings of the system's glibc loader. If the system has an
+/// ldconfig, the loader must be of the same family. `None` if no such loader was found.
 fn loader(tree: &dyn Tree) -> Option<(u16, Interpreter)> {
     let open = |path: &str| match tree.open(Path::new(path)) {
         Ok(Opened::File(handle)) => Some(handle),
@@ -125,7 +126,8 @@ impl PresentEntries {
         out
     }
 
-    /// The directories outside of `done`, except for glibc-hwcaps directories.
+    /// The directories of the present cache whose real paths are not in `done`. glibc-hwcaps
+    /// directories are left out, because they are read with their parents.
     fn rest(&self, done: &FastSet<PathBuf>) -> Vec<PathBuf> {
         let is_rest =
             |(dir, place): &&(PathBuf, PathBuf)| !done.contains(place) && hwcaps_of(dir).is_none();
@@ -192,7 +194,8 @@ impl LdconfigRun<'_> {
         }
     }
 
-    /// Adds the entries of one directory, from the present cache if the directory does not change.
+    /// Adds the entries of one directory. Takes them from the present cache if `stays` is true: the
+    /// installation then changes no library in the directory.
     fn take(&mut self, dir: &Path, real: &Path, stays: bool) {
         let file = |name: &OsStr| dir.join(name).into_os_string().into_encoded_bytes();
         if stays {

@@ -25,11 +25,11 @@ const NO_DEVICE: u64 = u64::MAX;
 /// One `--staged` directory.
 #[derive(Clone, Debug)]
 pub struct Stage {
-    /// The path as typed.
+    /// The path of the staging directory, as typed.
     pub typed: PathBuf,
-    /// The absolute path, links resolved.
+    /// The absolute path of the staging directory, with links resolved.
     pub dir: PathBuf,
-    /// Its path in the sysroot, if the stage is inside the sysroot.
+    /// The path of the stage in the sysroot; `None` if the stage is outside of the sysroot.
     pub in_sysroot: Option<PathBuf>,
 }
 
@@ -44,14 +44,14 @@ pub enum StageError {
         show_path(second)
     )]
     Shared {
-        /// The installed path.
+        /// The installed path that both stages contain.
         path: PathBuf,
         /// The first stage as typed.
         first: PathBuf,
         /// The second stage as typed.
         second: PathBuf,
     },
-    /// An entry of the sysroot that the merged tree depends on cannot be read.
+    /// The merged tree depends on an entry of the sysroot that cannot be read.
     #[error("cannot read {} of the system below the stages: {}", show_path(path), describe(*errno))]
     Sysroot {
         /// The path in the sysroot.
@@ -71,8 +71,8 @@ pub enum StageError {
     },
 }
 
-/// The system after the installation. [`Tree::list`] returns only entries of stages, except for the
-/// directories in `whole` and those below them.
+/// The system after the installation. [`Tree::list`] returns only entries of stages, except in and
+/// below the directories that were passed to [`StagedTree::listing`].
 pub struct StagedTree {
     merged: Box<dyn Tree>,
     whole: Vec<PathBuf>,
@@ -80,8 +80,9 @@ pub struct StagedTree {
 }
 
 impl StagedTree {
-    /// Staged files whose installed path differs from the path below their stage: the directory is a
-    /// link in the sysroot, such as `/lib` of a merged `/usr`. Keyed by installed path.
+    /// Staged files whose installed path (key) differs from the path below their stage (value). A
+    /// directory in the path below the stage is then a link in the sysroot, such as `/lib` of a
+    /// merged `/usr`.
     pub fn moved(&self) -> &FastMap<PathBuf, PathBuf> {
         &self.moved
     }
@@ -98,7 +99,7 @@ impl StagedTree {
 }
 
 /// Lays stages over a sysroot, which `sysroot` opens as a tree. `replaced` are the installed paths
-/// of files that the installation removes. The result takes relative paths from `cwd`.
+/// of files that the installation removes. In the result, relative paths start from `cwd`.
 pub fn lay(
     stages: &[Stage],
     sysroot: impl Fn() -> Result<DiskTree, Errno>,
@@ -155,7 +156,7 @@ pub fn lay(
     Ok(StagedTree { merged, whole: Vec::new(), moved: brought.moved })
 }
 
-/// The files of stages.
+/// The files of the stages that are laid already.
 #[derive(Default)]
 struct Brought {
     /// Keyed by installed path: the index of the stage.
@@ -165,8 +166,8 @@ struct Brought {
 }
 
 impl Brought {
-    /// Adds the files of the upper tree of `overlay` below `dirs`. Returns the first path that
-    /// another stage also contains, with the index of that stage.
+    /// Adds the files below `dirs` of the stage with index `at`, the upper tree of `overlay`.
+    /// Returns the first path that another stage also contains, with the index of that stage.
     fn add(
         &mut self,
         overlay: &OverlayTree,
@@ -311,7 +312,7 @@ impl Tree for StagedTree {
         visit: &mut dyn FnMut(&OsStr, DirEntryKind),
     ) -> Result<(), Errno> {
         let mut unknown = Ok(());
-        // The walk reports a link whose target does not exist.
+        // A link whose target does not exist stays in the list, so that the walk reports it.
         let leads_out = |link: &Path| match self.merged.real_path(link) {
             Ok(real) => Ok(self.origin(&real)? == Some(FileOrigin::Sysroot)),
             Err(_) => Ok(false),

@@ -17,14 +17,14 @@ use std::path::{Path, PathBuf};
 
 /// A library of one directory.
 pub(super) struct Library {
-    /// Its soname, or its file name if it has none or if `is_link` is true.
+    /// The soname; the file name if the library has no soname or `is_link` is true.
     pub(super) soname: Vec<u8>,
     /// The file name.
     pub(super) name: OsString,
     /// The flags of its cache entry.
     pub(super) flags: i32,
-    /// True for a link named like the soname, or like the linker's name `libfoo.so`. ldconfig makes
-    /// no link for such an entry.
+    /// True for a link whose name is the soname or the linker's name, such as `libfoo.so`. ldconfig
+    /// makes no link for such an entry.
     is_link: bool,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn may_be_library(name: &OsStr) -> bool {
 /// byte order of the sonames.
 pub(super) fn libraries(tree: &dyn Tree, dir: &Path, of: u16) -> Vec<Library> {
     let mut names: Vec<(OsString, bool)> = Vec::new();
-    // After an error, the names listed before it still count.
+    // After an error, the names listed before it are still used.
     let _ = tree.list(dir, &mut |name, node| {
         let may = matches!(node, DirEntryKind::Link | DirEntryKind::Kind(EntryType::File));
         if may && may_be_library(name) {
@@ -105,7 +105,7 @@ fn library(tree: &dyn Tree, dir: &Path, name: &OsStr, link: bool, of: u16) -> Op
     }
     let flags = machine::of(target)?.cache_flags.first().copied()?;
     let soname = object.soname().unwrap_or(name.as_bytes());
-    // A link with another name than the soname or the linker's name is treated as a file.
+    // ldconfig treats a link with any other name as a regular file.
     let is_link = link && (name.as_bytes() == soname || is_linker_name(name.as_bytes(), soname));
     let soname = if is_link { name.as_bytes().to_vec() } else { soname.to_vec() };
     Some(Library { soname, name: name.to_owned(), flags, is_link })

@@ -1,6 +1,6 @@
-//! A batch of names that one thread takes from members. About a thousand names are added at a time,
-//! sorted by the table's shards, so that one lock serves some thirty of them. `format::archive`
-//! fills it.
+//! A batch of names that one thread takes from archive members. About a thousand names are added at
+//! a time, sorted by the table's shards, so that one lock serves some thirty names.
+//! `format::archive` fills the batch.
 
 use super::{Added, Growing, SHARDS, Shard, id, split};
 
@@ -26,8 +26,8 @@ struct QueuedName {
 
 impl Batch {
     /// Queues a name and returns its hash; `None` if the batch is full. The table will add the name
-    /// if `add` is true or the table stores every name. Otherwise it only searches for the name,
-    /// and a name that is surely absent is not queued. `of` identifies the owner.
+    /// if `add` is true or the table stores every name. Otherwise the table only searches for the
+    /// name, and `push` does not queue a name that is surely absent. `of` identifies the owner.
     pub fn push(&mut self, names: &Growing, name: &[u8], add: bool, of: u32) -> Option<u64> {
         let (hash, add) = (names.hash(name), add || names.whole);
         if add {
@@ -41,7 +41,7 @@ impl Batch {
         Some(hash)
     }
 
-    /// Number of names.
+    /// Number of queued names.
     pub fn len(&self) -> usize {
         self.wanted.len()
     }
@@ -57,12 +57,13 @@ impl Batch {
         self.text.clear();
     }
 
-    /// The shard of the first name.
+    /// The shard of the first name; 0 for an empty batch.
     pub(super) fn first(&self) -> usize {
         self.wanted.first().map_or(0, |name| split(name.hash).0)
     }
 
-    /// Sorts the names by shard; returns the start index of each shard's names.
+    /// Fills `order` with the indices of the names, sorted by shard. Returns the start of each
+    /// shard in `order`; the last number is the end of the last shard.
     pub(super) fn sort(&mut self) -> [usize; SHARDS + 1] {
         let Self { wanted, order, .. } = self;
         let mut starts = [0; SHARDS + 1];
@@ -83,7 +84,8 @@ impl Batch {
         starts
     }
 
-    /// Adds or finds the names of the shard `at`, and passes each result to `take`.
+    /// Adds or finds the names of the shard `at`. Passes the owner and the result of each name to
+    /// `take`.
     pub(super) fn fill(
         &mut self,
         at: usize,

@@ -26,20 +26,20 @@ use std::sync::{Mutex, PoisonError};
 /// lock serves several names and threads rarely wait.
 const SHARDS: usize = 1 << SHARD_BITS;
 const SHARD_BITS: u32 = 5;
-/// Bits of a hash that distinguish the names of a shard.
+/// Mask of the hash bits that distinguish the names of a shard.
 const TAG: u64 = 0xffff_ffff;
-/// Size in bytes of a piece of text; a longer name gets its own piece. A single text that grows
-/// would be copied, and exist twice meanwhile.
+/// Size in bytes of a piece of text; a longer name gets its own piece. One growing buffer would be
+/// copied each time it grows, and would exist twice during the copy.
 const PIECE: usize = 1 << PIECE_BITS;
 const PIECE_BITS: u32 = 16;
 /// Size in bytes of the record before a name: its number in the shard, and its length.
 const HEADER: usize = 8;
 
-/// Number of 64-bit words in the filter. Its 128 KiB fit into a processor cache, and it has about
-/// twenty bits for each name of a run.
+/// Number of 64-bit words in the filter. The filter's 128 KiB fit into a processor cache and hold
+/// about twenty bits for each name of a run.
 const WORDS: usize = 1 << 14;
 
-/// Names by id.
+/// The finished table: the names of a run, which have ids and do not change.
 #[derive(Clone, Debug, Default)]
 pub struct SymbolNames {
     shards: Vec<Shard>,
@@ -48,7 +48,7 @@ pub struct SymbolNames {
     key: RandomState,
 }
 
-/// Names while threads add to them.
+/// The table while threads add names to it.
 #[derive(Debug)]
 pub struct Growing {
     shards: Vec<Mutex<Shard>>,
@@ -172,8 +172,8 @@ impl Growing {
         self.whole
     }
 
-    /// False only if no name added so far has this hash. A name that another thread is adding may
-    /// be missed.
+    /// False only if no name with this hash was added. A name that another thread is adding may be
+    /// missed.
     pub fn may_hold(&self, hash: u64) -> bool {
         let (word, bit) = place(hash);
         self.filter[word].load(Ordering::Relaxed) & bit != 0
@@ -209,7 +209,7 @@ impl Growing {
         batch.clear();
     }
 
-    /// The hash of a name.
+    /// The hash of a name; it is different in each run.
     pub fn hash(&self, name: &[u8]) -> u64 {
         self.key.hash_one(name)
     }

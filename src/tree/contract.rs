@@ -1,5 +1,5 @@
-//! The trait of all file systems. Paths are those of the audited system. Each tree decides where it
-//! gets the bytes from.
+//! The trait of all file systems. Paths are paths of the audited system. Each implementation
+//! decides from where it gets the content of files.
 
 use super::file::Handle;
 use super::kind::{DirEntryKind, EntryType, FileOrigin, Special, Stat};
@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The entry at a path, links followed.
+/// The entry that [`Tree::open`] finds at a path, links followed.
 pub enum Opened {
     /// A regular file, open for reading.
     File(Handle),
@@ -28,13 +28,13 @@ pub trait Tree: Sync {
     /// Kind and identity of the entry at `path`, links followed, without opening it.
     fn look(&self, path: &Path) -> Result<(EntryType, Stat), Errno>;
 
-    /// The entry at `path` itself: a link in the last component is not followed.
+    /// The kind of the entry at `path` itself: a link in the last component is not followed.
     fn node(&self, path: &Path) -> Result<DirEntryKind, Errno>;
 
     /// The text of the link at `path`; EINVAL if it is not a link.
     fn read_link(&self, path: &Path) -> Result<PathBuf, Errno>;
 
-    /// `path` with every link resolved.
+    /// `path` with every link resolved. An error if no entry exists there.
     fn real_path(&self, path: &Path) -> Result<PathBuf, Errno>;
 
     /// Calls `visit` with each entry of the directory at `path`, without `.` and `..`. Links in
@@ -42,8 +42,8 @@ pub trait Tree: Sync {
     /// error, entries may be missing.
     fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, DirEntryKind)) -> Result<(), Errno>;
 
-    /// Like [`Tree::list`], but visits all entries. A tree with stages may leave out entries of the
-    /// sysroot in `list`.
+    /// Like [`Tree::list`], but visits all entries. In `list`, a tree with stages may leave out
+    /// entries of the sysroot.
     fn list_all(
         &self,
         path: &Path,
@@ -60,13 +60,13 @@ pub trait Tree: Sync {
     }
 
     /// The layer that holds the entry at `path`; a link in the last component is not followed.
-    /// `None` if the tree has no stages or the entry does not exist.
+    /// `None` if the tree has no stages. With stages, an absent entry is an error.
     fn origin(&self, _path: &Path) -> Result<Option<FileOrigin>, Errno> {
         Ok(None)
     }
 
-    /// Like [`Tree::list`], for entries of stages only. A directory of the sysroot is listed if a
-    /// stage also has it.
+    /// Like [`Tree::list`], for entries of stages only: a tree without stages visits none. A
+    /// directory of the sysroot is listed if a stage also has it.
     fn list_staged(
         &self,
         _path: &Path,
@@ -101,7 +101,8 @@ pub trait Tree: Sync {
         self.look(path).map(|(kind, _)| kind)
     }
 
-    /// True if `path` itself is a symbolic link.
+    /// True if `path` itself is a symbolic link. False for any other entry, and if `path` cannot be
+    /// read.
     fn is_link(&self, path: &Path) -> bool {
         self.read_link(path).is_ok()
     }
@@ -139,8 +140,8 @@ pub trait Tree: Sync {
     }
 }
 
-/// True for an error that tells the state of a path, such as ENOENT or ENOTDIR. After other errors,
-/// such as EIO, the state is unknown. EACCES tells only that this process may not see the entry.
+/// True for an error that shows the state of a path, such as ENOENT or ENOTDIR. After other errors,
+/// such as EIO, the state is unknown. EACCES shows only that this process may not see the entry.
 pub(crate) fn is_answer(errno: Errno) -> bool {
     matches!(
         errno,
@@ -155,7 +156,7 @@ pub(crate) fn is_answer(errno: Errno) -> bool {
     )
 }
 
-/// The error number of a failed read.
+/// The error number of `error`; EIO if it has none.
 pub(super) fn errno(error: &std::io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
 }

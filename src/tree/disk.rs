@@ -43,7 +43,7 @@ impl DiskTree {
         Ok(Self { root, cwd: Some("/".into()), ..Self::default() })
     }
 
-    /// This tree, with relative paths taken from `cwd`.
+    /// This tree, with `cwd` as the base of relative paths.
     #[must_use]
     pub fn seen_from(self, cwd: PathBuf) -> Self {
         Self { cwd: Some(cwd), ..self }
@@ -55,8 +55,8 @@ impl DiskTree {
         Self { package: Some(Arc::new(package)), ..self }
     }
 
-    /// True if the sysroot has `usr/lib` and no `lib`. It is then read as if `/lib` and similar
-    /// names were links into `usr`.
+    /// True if the sysroot has `usr/lib` and no `lib`. The sysroot is then read as if `/lib` and
+    /// similar names were links into `usr`.
     pub fn is_merged(&self) -> bool {
         self.root.as_ref().is_some_and(RootDirectory::is_merged)
     }
@@ -83,8 +83,8 @@ impl DiskTree {
         }
     }
 
-    /// Opens a file without a check of its kind. A listing or `node` has reported it as regular, or
-    /// a link leads to it.
+    /// Opens a file without a check of its kind. The caller knows from a listing, from `node` or
+    /// from a followed link that the file is regular.
     fn open_met(&self, path: &Path) -> Result<File, Errno> {
         let path = &*self.absolute(path);
         Ok(File::from(match &self.root {
@@ -251,7 +251,7 @@ impl Tree for DiskTree {
     }
 
     fn has_capabilities(&self, path: &Path) -> bool {
-        // The kernel stores them in at most 24 bytes.
+        // The kernel stores capabilities in at most 24 bytes.
         let value = |file| rustix::fs::fgetxattr(file, c"security.capability", &mut [0_u8; 64]);
         self.open_met(path).is_ok_and(|file| value(file).is_ok())
     }
@@ -304,7 +304,8 @@ impl Tree for DiskTree {
     }
 }
 
-/// Lists a directory through the C library, whose order `tests/texts/determinism.rs` shuffles.
+/// Lists a directory through `readdir` of the C library. `tests/texts/determinism.rs` preloads a
+/// library that shuffles the results of `readdir`.
 #[expect(clippy::disallowed_methods, reason = "this is the Tree that clippy.toml points to")]
 fn list_near(path: &Path, visit: &mut dyn FnMut(&OsStr, DirEntryKind)) -> Result<(), Errno> {
     for entry in std::fs::read_dir(path).map_err(|error| errno(&error))? {

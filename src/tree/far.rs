@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Longest path that one system call takes, with its NUL (`linux/limits.h`).
+/// Longest path that one system call accepts, with its NUL (`linux/limits.h`).
 pub(super) const PATH_MAX: usize = 4096;
 
 /// The last directory that was opened in steps, with its path. In a deep tree, the next path
@@ -17,7 +17,8 @@ pub(super) const PATH_MAX: usize = 4096;
 #[derive(Default)]
 pub(super) struct Anchor(Mutex<Option<(Vec<u8>, Arc<OwnedFd>)>>);
 
-/// An open directory close enough to a path that one system call can name the rest.
+/// An open directory, and a path relative to it that is short enough for one system call. If the
+/// whole path is short, the directory is the working directory.
 pub(super) struct Far<'p> {
     dir: Option<Arc<OwnedFd>>,
     name: &'p Path,

@@ -20,7 +20,8 @@ pub trait ReadAt: Send + Sync + Debug {
     fn append_at(&self, buffer: &mut Vec<u8>, offset: u64) -> io::Result<()>;
     /// Current identity, size and times.
     fn stat(&self) -> Result<Stat, Errno>;
-    /// Permission to stay open after the file has been read; `None` if the limit is reached.
+    /// Permission to stay open after the file has been read; `None` if the limit on files that stay
+    /// open is reached.
     fn permit(&self) -> Option<Permit>;
 }
 
@@ -37,7 +38,8 @@ impl Handle {
         Self { file, stat }
     }
 
-    /// The same file, held open beyond the walk; `None` if the limit is reached.
+    /// The same file, kept open beyond the walk; `None` if the limit on files that stay open is
+    /// reached.
     pub fn hold(&self) -> Option<KeptOpen> {
         let permit = self.file.permit()?;
         let handle = Self { file: Arc::clone(&self.file), stat: self.stat };
@@ -74,14 +76,14 @@ impl Handle {
         self.file.stat().map_or(true, |now| content(now) != content(self.stat))
     }
 
-    /// True if size or times differ from those at opening, or cannot be read. The bytes that were
-    /// read may then mix two versions of the file.
+    /// True if the size, times or permission bits have changed since the file was opened, or cannot
+    /// be read. The bytes that were read may then mix two versions of the file.
     pub fn changed(&self) -> bool {
         self.file.stat() != Ok(self.stat)
     }
 }
 
-/// A file that stays open until this is dropped.
+/// A file that stays open until this value is dropped.
 #[derive(Debug)]
 pub struct KeptOpen {
     handle: Handle,
@@ -96,9 +98,10 @@ impl Deref for KeptOpen {
     }
 }
 
-/// A tree holds at most this number of files open, and at most the process's descriptor limit
-/// divided by `SHARE_HELD`.
+/// Maximum number of files that one tree holds open. If one eighth of the process's descriptor
+/// limit is lower, that number applies (see [`SHARE_HELD`]).
 const MOST_HELD: usize = 32;
+/// Divisor of the process's descriptor limit: one tree holds at most one eighth of the limit open.
 const SHARE_HELD: u64 = 8;
 
 /// Number of files that one tree holds open. Each tree has its own count, so that two audits in one
@@ -110,7 +113,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Permission to hold one more file, if within the limit.
+    /// Permission to hold one more file open; `None` if the limit is reached.
     pub(super) fn permit(self: &Arc<Self>) -> Option<Permit> {
         let most = *self.most.get_or_init(most_held);
         let next = |held: usize| (held < most).then_some(held + 1);
@@ -130,7 +133,7 @@ fn most_held() -> usize {
 pub struct Permit(Option<Arc<Budget>>);
 
 impl Permit {
-    /// A permit for a file without a descriptor.
+    /// A permit that does not count, for a file without a descriptor.
     pub fn free() -> Self {
         Self(None)
     }

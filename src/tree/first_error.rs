@@ -11,10 +11,10 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// The first error for which `is_answer` is false, with its path.
+/// The first error after which it is unknown if an entry exists, with the path of the entry.
 pub type FirstError = Arc<OnceLock<(PathBuf, Errno)>>;
 
-/// A tree that records its first error for which `is_answer` is false.
+/// A tree that records the first error after which it is unknown if an entry exists.
 pub struct FirstErrorTree<T> {
     tree: T,
     first_error: FirstError,
@@ -26,7 +26,7 @@ impl<T: Tree> FirstErrorTree<T> {
         Self { tree, first_error }
     }
 
-    /// Records `result` if it is an error for which `is_answer` is false.
+    /// Records `result` in `first_error` if it is an error for which `is_answer` is false.
     fn note<R>(&self, path: &Path, result: Result<R, Errno>) -> Result<R, Errno> {
         if let Err(errno) = &result
             && !is_answer(*errno)

@@ -1,5 +1,5 @@
-//! Resolves paths component by component, as the kernel does (`fs/namei.c`), for trees that cannot
-//! use the kernel for it. `..` at the top stays there, so that no path leaves the tree.
+//! Resolves paths component by component, as the kernel does (`fs/namei.c`), for trees whose paths
+//! the kernel cannot resolve. `..` at the top stays there, so that no path leaves the tree.
 
 use super::contract::is_answer;
 use crate::id::FastMap;
@@ -9,11 +9,11 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Links that the kernel follows in one path before it fails with ELOOP.
+/// Number of links that the kernel follows in one path before it fails with ELOOP.
 pub const MOST_LINKS: usize = 40;
 
-/// The questions that [`follow`] asks a tree. It passes only a `path` whose directories are not
-/// links.
+/// The functions of a tree that [`follow`] needs. [`follow`] passes only paths whose directories
+/// are not links.
 pub(super) trait Lookup {
     /// The target of the link at `path`; `None` if the entry is not a link.
     fn target(&self, path: &Path) -> Result<Option<PathBuf>, Errno>;
@@ -26,7 +26,7 @@ pub(super) trait Lookup {
 pub(super) enum FollowedLinks {
     /// All links.
     All,
-    /// All links except one in the last component, which need not exist.
+    /// All links, but not a link in the last component. That component need not exist.
     NotLast,
 }
 
@@ -69,8 +69,8 @@ impl Reached {
                 todo.extend(parts(&target));
                 continue;
             }
-            // The kernel rejects `file/.` and `file/..` with ENOTDIR. Other names are looked up in
-            // the file, which fails.
+            // The kernel rejects `file/.` and `file/..` with ENOTDIR. For any other name after
+            // `file/`, the next lookup fails.
             let stays = todo.last().is_some_and(|next| next == "." || next == "..");
             if stays && !tree.is_directory(&here)? {
                 return Err(Errno::NOTDIR);
@@ -81,8 +81,8 @@ impl Reached {
     }
 }
 
-/// The components of a path, last first. If the path ends with a slash, it must be a directory, and
-/// the list begins with `.`.
+/// The components of a path, last first. A trailing slash requires a directory, so the list then
+/// begins with `.`.
 fn parts(path: &Path) -> Vec<OsString> {
     let bytes = path.as_os_str().as_bytes();
     let names = bytes.split(|b| *b == b'/').filter(|name| !name.is_empty() && *name != b".");
@@ -142,7 +142,8 @@ impl Ways {
         Ok(reached?.go(tree, Path::new(OsStr::from_bytes(name)), links)?.real)
     }
 
-    /// After a panic in another thread, the map still has only complete entries.
+    /// Locks the cache. A panic of another thread does not matter, because the map has only
+    /// complete entries.
     fn lock(&self) -> std::sync::MutexGuard<'_, FastMap<PathBuf, Result<Reached, Errno>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,7 +1,7 @@
-//! A tree that shows only a part of another: the prefixes of a run, and files that options name. In
-//! an audit of stages, the tree does not show files of the sysroot. Under a policy with a
-//! whitelist, the audit opens only files of this tree. The result is then the same on every
-//! machine.
+//! A tree that shows only a part of another tree: the prefixes of a run, the `--lib-path`
+//! directories and the `--host` programs. In an audit of stages, the tree does not show files of
+//! the sysroot. Under a policy with a whitelist, the audit opens only files of this tree. The
+//! result is then the same on every machine.
 
 use super::{DirEntryKind, EntryType, Errno, FileOrigin, Opened, Stat, Tree};
 use crate::package::{PackageId, Prefixes};
@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// The part of a tree that is in prefixes.
+/// The part of a tree that is in the prefixes of a run.
 pub struct InsideTree<'t> {
     tree: &'t dyn Tree,
     prefixes: Prefixes,
@@ -21,8 +21,8 @@ impl<'t> InsideTree<'t> {
         Self { tree, prefixes }
     }
 
-    /// ENOENT for an entry outside, and for a file of the sysroot in an audit of stages. An entry
-    /// is inside if its path or its real path is in a prefix.
+    /// ENOENT for an entry outside of the prefixes, and for a file of the sysroot in an audit of
+    /// stages. An entry is inside if its path or its real path is in a prefix.
     fn check(&self, path: &Path) -> Result<(), Errno> {
         let is_inside = self.prefixes.contain(&without_dots(path))
             || self.tree.real_path(path).is_ok_and(|real| self.prefixes.contain(&real));

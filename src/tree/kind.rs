@@ -1,6 +1,7 @@
 //! Identity and kind of the entry at a path, known without opening the file.
 
-/// The identity of a file and of its version.
+/// Identity, size, times and permission bits of a file. If two values are equal, they are for the
+/// same version of the same file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stat {
     /// Device number. glibc and musl identify a file by its device and inode.
@@ -13,15 +14,15 @@ pub struct Stat {
     pub mtime: i128,
     /// Last change of the inode, in nanoseconds since the epoch.
     pub ctime: i128,
-    /// The permission bits, with those for set-ID; 0 in memory.
+    /// The permission bits, including the set-ID bits; 0 for a file in memory.
     pub mode: u32,
 }
 
-/// True for permission bits with which another user starts a program with rights of its owner or
-/// group.
+/// True for the permission bits of a set-ID program: it runs with the rights of its owner or group,
+/// whichever user starts it.
 pub fn is_set_id(mode: u32) -> bool {
     const SETUID: u32 = 0o4000;
-    // Without the right of the group to execute, the bit has another meaning.
+    // If the group may not execute the file, the set-group-ID bit has another meaning.
     const SETGID: u32 = 0o2010;
     mode & SETUID != 0 || mode & SETGID == SETGID
 }
@@ -38,7 +39,7 @@ pub enum Special {
 }
 
 impl Special {
-    /// The kind in words.
+    /// The kind in words, such as `a FIFO`.
     pub fn describe(self) -> &'static str {
         match self {
             Self::Fifo => "a FIFO",
@@ -64,7 +65,7 @@ pub enum EntryType {
 pub enum DirEntryKind {
     /// A symbolic link.
     Link,
-    /// Anything else.
+    /// An entry that is not a symbolic link.
     Kind(EntryType),
 }
 
@@ -78,7 +79,7 @@ pub enum FileOrigin {
 }
 
 impl FileOrigin {
-    /// The word for machine formats.
+    /// The word in machine-readable output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Stage => "stage",

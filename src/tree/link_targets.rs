@@ -1,5 +1,6 @@
-//! Real paths of many symbolic links. Links of one directory often lead into one other directory,
-//! which is then resolved once, and not once for each link. `facts::collect` calls it.
+//! Real paths of many symbolic links. Links in one directory often point into one other directory.
+//! That directory is resolved once instead of once for each link. `facts::collect` calls this
+//! module.
 
 use super::contract::Tree;
 use super::far::PATH_MAX;
@@ -16,7 +17,7 @@ pub struct LinkTargets<'t> {
 }
 
 impl<'t> LinkTargets<'t> {
-    /// Without any resolved directory.
+    /// A resolver for links in `tree`, without any cached directory.
     pub fn new(tree: &'t dyn Tree) -> Self {
         Self { tree, dirs: Mutex::default() }
     }
@@ -26,12 +27,12 @@ impl<'t> LinkTargets<'t> {
         self.by_directory(link).map_or_else(|| self.tree.real_path(link), Ok)
     }
 
-    /// The real directory of the target with the target's name. `None` if the target is a link too,
-    /// or if its path does not end with a name.
+    /// The real path of the target: the cached real path of its directory, joined with its name.
+    /// `None` if the target is a link too, if its path does not end with a name, or after an error.
     fn by_directory(&self, link: &Path) -> Option<PathBuf> {
         let target = self.tree.read_link(link).ok()?;
         let bytes = target.as_os_str().as_bytes();
-        // These names require a directory, and no error may be lost.
+        // Such a target must be a directory. `Tree::real_path` returns the error if it is not.
         if bytes.is_empty() || bytes.ends_with(b"/") || bytes.ends_with(b"/.") {
             return None;
         }
@@ -52,7 +53,8 @@ impl<'t> LinkTargets<'t> {
         })
     }
 
-    /// After a panic in another thread, the map still has only complete entries.
+    /// Locks the cache. A panic of another thread does not matter, because the map has only
+    /// complete entries.
     fn lock(&self) -> std::sync::MutexGuard<'_, FastMap<PathBuf, Option<PathBuf>>> {
         self.dirs.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -64,7 +66,8 @@ mod tests {
     use crate::tree::{MemTree, Tree as _};
     use std::path::Path;
 
-    /// The real paths are those of the tree, also for links to links and for dangling ones.
+    /// The results equal those of [`Tree::real_path`](crate::tree::Tree::real_path), also for links
+    /// to links and for dangling links.
     #[test]
     fn equal_to_the_trees_real_paths() {
         let mut tree = MemTree::default();

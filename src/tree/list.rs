@@ -16,14 +16,14 @@ pub(super) struct Job {
     pub(super) is_link: bool,
 }
 
-/// Finds names; runs on the calling thread.
+/// Lists the directories of the walk, on the calling thread.
 pub(super) struct Lister<'t> {
     tree: &'t dyn Tree,
-    /// Directories that are walked, with links resolved.
+    /// Real paths of all directories that the walk lists: given directories and targets of links.
     walked: Vec<PathBuf>,
-    /// Given directories, with links resolved.
+    /// Real paths of the given directories.
     given: Vec<PathBuf>,
-    /// True after the given directories, while the targets of links are listed.
+    /// False while the given directories are listed, and true while targets of links are listed.
     is_linked: bool,
     keeps_met: bool,
 }
@@ -39,8 +39,8 @@ impl<'t> Lister<'t> {
         Self { tree, walked, given, is_linked: false, keeps_met }
     }
 
-    /// The directories of `linked` that are outside of all walked directories, each once. A link to
-    /// a directory above a given one is dropped.
+    /// Selects the links in `linked` that lead to directories outside of all walked directories,
+    /// one link for each directory. A link to a directory above a given directory is dropped.
     pub(super) fn outside<T>(
         &mut self,
         mut linked: Vec<PathBuf>,
@@ -93,7 +93,7 @@ impl<'t> Lister<'t> {
         };
         let mut todo = vec![top.to_path_buf()];
         // A file system of the kernel, such as procfs, is listed only if a given directory is in
-        // it. It is skipped if it is mounted below, or if a link leads to it.
+        // it. It is skipped if it is mounted below a given directory, or if a link points into it.
         let all = !self.is_linked && self.tree.is_of_kernel(top);
         while let Some(dir) = todo.pop() {
             if !all && self.tree.is_of_kernel(&dir) {

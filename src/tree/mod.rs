@@ -2,10 +2,11 @@
 //!
 //! A [`Tree`] is a file system as the audit sees it. These are the implementations:
 //!
-//! - [`DiskTree`]: the machine's own, or a sysroot on it
+//! - [`DiskTree`]: the file system of this machine, or a sysroot in it
 //! - [`OverlayTree`]: one tree laid over another
-//! - [`InsideTree`]: the part of a tree in prefixes
+//! - [`InsideTree`]: the part of a tree that is in the prefixes of a run
 //! - [`WithoutTree`]: a tree without some entries
+//! - [`FirstErrorTree`]: a tree that records its first error
 //! - [`MemTree`]: files in memory, for `stage`, tests and fuzzing
 //!
 //! A tree resolves paths as `open` in the loader would. It recognises special files before opening

@@ -1,5 +1,5 @@
-//! One tree laid over another, such as a staging directory over the sysroot it will be installed
-//! in. For more layers, nest overlays.
+//! One tree laid over another, such as a staging directory over the sysroot in which it will be
+//! installed. For more layers, nest overlays.
 //!
 //! An entry of the upper tree hides the lower entry of the same path; directories merge. Links of
 //! both trees are resolved in the merged tree, and `..` at the top stays there, so that no path
@@ -23,7 +23,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Two trees as one.
+/// The upper tree, laid over the lower tree.
 pub struct OverlayTree {
     upper: Box<dyn Tree>,
     lower: Box<dyn Tree>,
@@ -44,7 +44,7 @@ pub struct OverlayTree {
 pub struct MountError {
     /// The path in the upper tree or in the merged tree.
     pub path: PathBuf,
-    /// The error.
+    /// The error number of the failed call.
     pub errno: Errno,
 }
 
@@ -58,7 +58,8 @@ struct Moved {
 }
 
 impl Moved {
-    /// Records the merged path of a directory, unless it follows from that of its parent.
+    /// Records the merged path of an upper directory, unless it follows from the merged path of the
+    /// parent.
     fn add(&mut self, path: &Path, place: &Path) {
         // Entries of a moved directory move with it.
         let stays = match (path.parent(), path.file_name()) {
@@ -144,7 +145,7 @@ impl OverlayTree {
         Self { keeps_directories: true, ..self }
     }
 
-    /// This overlay, with the upper tree counted as a part of the sysroot.
+    /// This overlay, with the upper tree treated as a part of the sysroot.
     #[must_use]
     pub fn in_sysroot(self) -> Self {
         Self { origin: FileOrigin::Sysroot, ..self }
@@ -170,12 +171,12 @@ impl OverlayTree {
         Ok(self.entry(path)?.path)
     }
 
-    /// The lower tree.
+    /// The lower tree, without the entries of the upper tree.
     pub fn lower(&self) -> &dyn Tree {
         &*self.lower
     }
 
-    /// The directories that hold moved entries of the upper tree.
+    /// The directories of the merged tree to which entries of upper directories moved.
     pub fn moved_to(&self) -> impl Iterator<Item = &Path> {
         self.moved.at.keys().map(PathBuf::as_path)
     }
@@ -297,7 +298,8 @@ impl OverlayTree {
         known.ok_or(Errno::NOENT)
     }
 
-    /// The directories that make up `dir`, given those of its parent (`None` for the top).
+    /// The directories that make up `dir`. `above` has the directories that make up its parent;
+    /// `None` for the top.
     fn merge(&self, dir: &Path, above: Option<&Merged>) -> Result<Merged, Errno> {
         let moved = self.moved.at.get(dir).into_iter().flatten().cloned();
         let (Some(above), Some(name)) = (above, dir.file_name()) else {
@@ -328,18 +330,21 @@ impl OverlayTree {
         Ok(Merged { upper, lower })
     }
 
-    /// After a panic in another thread, the map still has only complete entries.
+    /// Locks the cache. A panic of another thread does not matter, because the map has only
+    /// complete entries.
     fn lock(&self) -> std::sync::MutexGuard<'_, FastMap<PathBuf, Arc<Merged>>> {
         self.merged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// True for a directory. An error that means that the path does not exist counts as false.
+/// True for a directory. False for any other entry, and for an error that means that the path does
+/// not exist. Other errors are returned.
 fn is_directory(node: Result<DirEntryKind, Errno>) -> Result<bool, Errno> {
     Ok(present(node)? == Some(DirEntryKind::Kind(EntryType::Directory)))
 }
 
-/// The result for a path; `None` if the path does not exist.
+/// The result for a path. `None` after an error that means that the path does not exist. Other
+/// errors are returned.
 fn present<T>(answer: Result<T, Errno>) -> Result<Option<T>, Errno> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
@@ -351,7 +356,7 @@ fn present<T>(answer: Result<T, Errno>) -> Result<Option<T>, Errno> {
 }
 
 /// The directory that a tree reads instead of `path`: the target of a link, real or assumed for a
-/// merged `/usr`.
+/// merged `/usr`. `None` if no link leads from `path` to a directory.
 fn followed(tree: &dyn Tree, path: &Path) -> Result<Option<PathBuf>, Errno> {
     let Some(real) = present(tree.real_path(path))?.filter(|real| real != path) else {
         return Ok(None);
@@ -500,7 +505,7 @@ impl Tree for OverlayTree {
         let mut entries = BTreeMap::new();
         if self.origin == FileOrigin::Stage {
             entries = self.upper_entries(&dir, &merged)?;
-            // Also directories of the lower tree on the way to moved entries.
+            // Adds the directories of the lower tree on the way to moved entries.
             let below = self.moved.at.keys().filter_map(|place| place.strip_prefix(&dir).ok());
             let names = below.filter_map(|below| below.iter().next());
             entries.extend(

@@ -1,6 +1,6 @@
-//! Paths that lead to a different file in each process: `/proc/self`, `/dev/fd` and the like. At
-//! such a path, the loader would find another file than linkaudit does. This module also recognises
-//! the kernel's virtual file systems.
+//! Recognises paths that lead to a different file in each process: `/proc/self`, `/dev/fd` and the
+//! like. At such a path, the loader would find another file than linkaudit does. This module also
+//! recognises the kernel's virtual file systems.
 
 use rustix::fs::{Mode, OFlags, ResolveFlags, StatFs};
 use rustix::io::Errno;

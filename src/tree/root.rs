@@ -18,14 +18,14 @@ const MERGED: [&str; 6] = ["lib", "lib32", "lib64", "libx32", "bin", "sbin"];
 /// A directory that serves as `/`.
 pub(super) struct RootDirectory {
     fd: OwnedFd,
-    /// True if it has `usr/lib` and no `lib`. The sysroot then has packages of a merged system, but
+    /// True if the sysroot has `usr/lib` and no `lib`. It then has packages of a merged system, but
     /// not the links `/lib` and `/bin`.
     merged: bool,
     ways: Ways,
 }
 
 impl RootDirectory {
-    /// The root at `dir`, an absolute path with links resolved.
+    /// Opens the sysroot at `dir`, an absolute path with links resolved.
     pub(super) fn open(dir: &Path) -> Result<Self, Errno> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(dir, flags, Mode::empty())?;
@@ -85,7 +85,7 @@ impl Lookup for RootDirectory {
     }
 }
 
-/// An absolute path as one relative to the root.
+/// Makes an absolute path relative to the root directory: `.` for `/`.
 pub(super) fn below(path: &Path) -> &Path {
     match path.strip_prefix("/") {
         Ok(rest) if !rest.as_os_str().is_empty() => rest,

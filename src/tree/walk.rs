@@ -1,6 +1,6 @@
 //! The walk: reads given files directly and lists given directories. It checks the first bytes of
-//! every regular file, and passes the relevant ones, still open, to a reader. Workers run in
-//! parallel.
+//! every regular file. It passes files of enabled classes to a reader while they are open; files of
+//! text classes are only listed. Workers run in parallel.
 //!
 //! The walk classifies and counts entries, and knows no format beyond [`Classes`]. `consume` runs
 //! on the worker that opened the file, so no open file waits in a queue. The result is sorted by
@@ -28,14 +28,14 @@ pub use super::walked::{
 /// Size in bytes of the first read of a file: enough for the headers and usually for PT_INTERP.
 pub const HEAD: usize = 4096;
 
-/// A file whose class is enabled and is not a text class.
+/// An open file of an enabled class that is not a text class.
 pub struct WalkedFile<'a> {
-    /// Its class, by first bytes and name.
+    /// The class of the file, by its first bytes and its name.
     pub class: Class,
     /// The open file.
     pub handle: &'a Handle,
-    /// Its first [`HEAD`] bytes, or fewer if it is shorter; `None` if they were not read at
-    /// opening.
+    /// The first [`HEAD`] bytes of the file, or fewer if the file is shorter. `None` if they were
+    /// not read at opening.
     pub head: Option<&'a [u8]>,
 }
 
@@ -43,11 +43,12 @@ pub struct WalkedFile<'a> {
 pub struct Visit<'a, C> {
     /// The enabled classes. Files of text classes are listed, all others are passed to `consume`.
     pub classes: Classes,
-    /// Reads a file.
+    /// Called with each open file of an enabled class that is not a text class. The result is
+    /// stored as [`WalkedName::item`].
     pub consume: &'a C,
-    /// True for a file whose name is kept, regardless of its content.
+    /// Returns true for a path to keep in [`Walked::named`], whatever the file contains.
     pub is_named: &'a (dyn Fn(&Path) -> bool + Sync),
-    /// True if the names in listed directories are kept.
+    /// True to keep the names of entries in listed directories.
     pub keeps_met: bool,
 }
 
@@ -116,10 +117,10 @@ fn is_library_name(path: &Path) -> bool {
     name.starts_with(b"lib") && (is_shared || name.ends_with(b".a"))
 }
 
-/// Number of given paths that one thread takes at a time.
+/// Number of given paths in one task.
 const SHARE: usize = 8;
 
-/// Checks given paths, and reads those that are files.
+/// Checks the kind of given paths, and reads the files among them.
 fn look<'a, T: Send, C: Fn(WalkedFile<'_>) -> T + Sync + 'a>(
     paths: &[PathBuf],
     worker: &(impl Fn() -> Worker<'a, C, T> + Sync),
@@ -245,8 +246,8 @@ impl<T, C: Fn(WalkedFile<'_>) -> T> Worker<'_, C, T> {
         if is_link {
             self.out.totals.links += 1;
             match self.tree.kind(&path) {
-                // A link such as one to `/proc/self/exe` leads to another file in each process, so
-                // it is not relevant.
+                // A link to `/proc/self/exe`, for example, leads to a different file in each
+                // process, so it is skipped.
                 Ok(_) if self.tree.is_of_process(&path) => return,
                 Ok(EntryType::File) => {}
                 Ok(EntryType::Directory) => return self.out.linked.push(path),
@@ -292,8 +293,8 @@ impl<T, C: Fn(WalkedFile<'_>) -> T> Worker<'_, C, T> {
         self.out.texts.push(WalkedText { path: path.to_path_buf(), class, is_link });
     }
 
-    /// Passes a relevant file to `consume`, unless the file was read under another name of the same
-    /// inode.
+    /// Passes a file of an enabled class to `consume`, unless the file was read under another name
+    /// of the same inode.
     fn take(&mut self, mut entry: WalkedName<T>, class: Class, handle: &Handle, n: Option<usize>) {
         entry.stat = handle.stat();
         let inode = (entry.stat.dev, entry.stat.ino);

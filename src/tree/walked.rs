@@ -1,4 +1,4 @@
-//! The result of a walk: names of relevant files, unreadable paths, and counts.
+//! The result of a walk: names of files of enabled classes, unreadable paths, and counts.
 
 use super::kind::{EntryType, Special, Stat};
 use crate::id::FastSet;
@@ -10,19 +10,20 @@ use std::ffi::{OsStr, OsString};
 use std::hash::BuildHasher as _;
 use std::path::{Path, PathBuf};
 
-/// One name of a relevant file.
+/// One name of a file of an enabled class that is not a text class.
 pub struct WalkedName<T> {
-    /// The name.
+    /// The path by which the walk found the file.
     pub path: PathBuf,
-    /// True for a symbolic link below a given directory.
+    /// True if the path is a symbolic link that the walk found below a given directory.
     pub is_link: bool,
-    /// True for a given symbolic link.
+    /// True if the path was given, and is a symbolic link.
     pub given_link: bool,
     /// True if the name was found below a given directory.
     pub listed: bool,
-    /// Identity of the file.
+    /// Identity, size and times of the file.
     pub stat: Stat,
-    /// The result of `consume`. `None` if the file was read under another name of the same inode.
+    /// The result of [`super::walk::Visit::consume`]. `None` if the file was read under another
+    /// name of the same inode.
     pub item: Option<T>,
 }
 
@@ -37,11 +38,11 @@ impl<T> WalkedName<T> {
 /// A file of a text class, which is not read during the walk.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WalkedText {
-    /// The name.
+    /// The path by which the walk found the file.
     pub path: PathBuf,
-    /// Its class.
+    /// The text class of the file, such as a script.
     pub class: Class,
-    /// True for a symbolic link.
+    /// True if the path is a symbolic link.
     pub is_link: bool,
 }
 
@@ -78,7 +79,7 @@ impl ListedNames {
 /// A path that could not be read.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct UnreadablePath {
-    /// The path.
+    /// The path, as given or as found by the walk.
     pub path: PathBuf,
     /// The reason, as the end of a sentence.
     pub reason: String,
@@ -87,28 +88,28 @@ pub struct UnreadablePath {
 /// Numbers of entries by kind; [`WalkTotals::entries`] returns their sum.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]
 pub struct WalkTotals {
-    /// ELF files.
+    /// Number of ELF files.
     pub elf: usize,
-    /// Static archives.
+    /// Number of static archives.
     pub archives: usize,
-    /// Other regular files.
+    /// Number of other regular files.
     pub other: usize,
-    /// Symbolic links.
+    /// Number of symbolic links.
     pub links: usize,
-    /// FIFOs, sockets and devices.
+    /// Number of FIFOs, sockets and devices.
     pub special: usize,
-    /// Files of which only a part could be read. The walk does not set this number, because it
-    /// needs facts.
+    /// Number of files of which only a part could be read. A later step sets this number, because
+    /// it depends on the facts of the files.
     pub partial: usize,
-    /// ELF files of other systems, by kind. The walk does not set these numbers, because they need
-    /// facts.
+    /// Numbers of ELF files of other systems, by kind. A later step sets these numbers, because
+    /// they depend on the facts of the files.
     pub foreign: BTreeMap<&'static str, usize>,
-    /// Entries that were not read, by reason.
+    /// Numbers of entries that were not read, by reason.
     pub skipped: BTreeMap<String, usize>,
 }
 
 impl WalkTotals {
-    /// Number of all entries.
+    /// Number of all entries: the sum of all counts.
     pub fn entries(&self) -> usize {
         let read = self.elf + self.archives + self.other + self.partial;
         let foreign: usize = self.foreign.values().sum();
@@ -149,12 +150,12 @@ impl WalkTotals {
     }
 }
 
-/// One given path, and its entry.
+/// A path given to the walk, and the kind of its entry.
 #[derive(Clone, Debug)]
 pub struct GivenPath {
-    /// The path as typed.
+    /// The path as given.
     pub path: PathBuf,
-    /// Its kind, links followed.
+    /// The kind of the entry, links followed. The error number, if the kind is unknown.
     pub kind: Result<EntryType, Errno>,
     /// True if the path itself is a symbolic link.
     pub is_link: bool,
@@ -168,16 +169,16 @@ pub struct Walked<T> {
     pub entries: Vec<WalkedName<T>>,
     /// Paths that could not be read.
     pub problems: Vec<UnreadablePath>,
-    /// Counts by kind.
+    /// Numbers of entries by kind.
     pub totals: WalkTotals,
     /// Files of enabled text classes.
     pub texts: Vec<WalkedText>,
     /// Paths of files and links, of any class, that [`super::walk::Visit::is_named`] selects.
     pub named: Vec<PathBuf>,
-    /// Links to directories.
+    /// Paths of links to directories.
     pub linked: Vec<PathBuf>,
-    /// Links with the name of a library whose targets do not exist, or that lead back to
-    /// themselves.
+    /// Dangling links with the name of a library. Their targets do not exist, or the links lead
+    /// back to themselves.
     pub dangling: Vec<PathBuf>,
     /// Names in listed directories, if [`super::walk::Visit::keeps_met`] is true.
     pub met: ListedNames,
@@ -199,7 +200,7 @@ impl<T> Default for Walked<T> {
     }
 }
 
-/// The text for an error number.
+/// The message for an error number, such as `permission denied`.
 pub fn describe(errno: Errno) -> String {
     match errno {
         Errno::ACCESS => "permission denied".to_owned(),

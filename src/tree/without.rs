@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A tree without some of its entries.
+/// A tree from which some files and directories are left out.
 pub struct WithoutTree<T> {
     tree: T,
     files: FastSet<PathBuf>,

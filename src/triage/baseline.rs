@@ -2,14 +2,16 @@
 //! parses and formats the lines. `lines` assigns lines to findings, and `cli` opens and writes the
 //! files.
 //!
-//! A line matches findings with its fingerprint and rule, and waives one of them, so equal lines
-//! are valid. Empty fields are `-`. White space, `%`, `#`, control and deceptive characters, and
-//! bytes that are not UTF-8 are written as `%` and two hexadecimal digits.
+//! A line matches findings with its fingerprint and rule, and waives one of these findings. A
+//! baseline may therefore have equal lines. Empty fields are `-`. White space, `%`, `#`, control
+//! and deceptive characters, and bytes that are not UTF-8 are written as `%` and two hexadecimal
+//! digits.
 //!
-//! The path is the file's path below its prefix. The path has the full file name, and the
-//! fingerprint has the file name cut to the soname. If several findings have the fingerprint, the
-//! one with the path gets the line. The line still matches if a new version of the library has
-//! another path. The name is only for people.
+//! The path of a line is the path of the file below its prefix, with the full file name. The
+//! fingerprint is computed from the file name cut to the soname. A line therefore still matches if
+//! a new version of the library has another file name. If several findings have the fingerprint,
+//! the finding with the path of the line gets the line. Matching ignores the name of a line: people
+//! read it, and `scope` uses it to decide if a line is stale.
 
 use super::fingerprint::DIGITS;
 use crate::finding::Finding;
@@ -24,28 +26,29 @@ use std::sync::Arc;
 pub struct Baseline {
     /// The name of the file, safe to show.
     pub name: Arc<str>,
-    /// Its findings, in file order.
+    /// The lines with findings, in file order.
     pub entries: Vec<BaselineLine>,
-    /// Lines after the last finding.
+    /// Comments and empty lines after the last finding.
     pub(super) tail: Vec<Vec<u8>>,
 }
 
 /// One known finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaselineLine {
-    /// Its line number, from 1.
+    /// The number of the line in the file, from 1.
     pub line: u32,
-    /// The finding's fingerprint.
+    /// The finding's fingerprint: 32 hexadecimal digits in lower case.
     pub fingerprint: String,
-    /// Its rule, which this version may not know.
+    /// The id of the finding's rule. This version of linkaudit may not have the rule.
     pub rule: String,
-    /// Its path below the prefix.
+    /// The path of the finding's file below its prefix; empty for `-`.
     pub path: Vec<u8>,
-    /// The name in the finding: a symbol, library, target, member or detail.
+    /// The subject of the finding: a symbol, library, target, member or detail, with `@` and a
+    /// version if it has one. Empty for `-`.
     pub name: Vec<u8>,
-    /// The reason why the finding is accepted.
+    /// The reason why the finding is accepted; `None` if the line states none.
     pub reason: Option<String>,
-    /// Comment lines before it.
+    /// Comments and empty lines between the previous finding and this one.
     pub(super) above: Vec<Vec<u8>>,
     /// The line as read.
     pub(super) text: Vec<u8>,
@@ -98,12 +101,13 @@ impl Broken {
 }
 
 impl Baseline {
-    /// Reads a baseline; the error lists every invalid line.
+    /// Parses the content of a baseline. `name` is the name of the file in messages. The error has
+    /// all invalid lines, and its message shows the first 50.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, Broken> {
         let file: Arc<str> = name.into();
         let mut out = Self { name: Arc::clone(&file), entries: Vec::new(), tail: Vec::new() };
         let mut wrong = Vec::new();
-        // Editors on Windows write a mark of UTF-8 before the first line.
+        // Editors on Windows write a byte order mark in UTF-8 before the first line.
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let content = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         let lines = content.split(|b| *b == b'\n').take_while(|_| !bytes.is_empty());
@@ -131,7 +135,7 @@ impl Baseline {
 
 impl BaselineLine {
     fn parse(line: &[u8], number: u32) -> Result<Self, String> {
-        // A `#` inside a field is escaped.
+        // Fields escape `#`, so the first `#` of a line begins the reason.
         let comment = line.iter().position(|b| *b == b'#').unwrap_or(line.len());
         let (fields, comment) = line.split_at(comment);
         let fields: Vec<&[u8]> =
@@ -165,14 +169,16 @@ fn is_digit(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'a'..=b'f')
 }
 
-/// The baseline line of a finding.
+/// Formats the line that a new finding gets in a baseline, without a reason.
 pub(super) fn line(fingerprint: &str, finding: &Finding) -> String {
     let path = finding.file.path.as_os_str().as_bytes();
     let name = encoded(&name(finding));
     format!("{fingerprint} {} {} {name}", finding.rule, encoded(path))
 }
 
-/// The subject of a finding as one field: its most specific key, with the version.
+/// The subject of a finding: the first of symbol, library, target, member and detail that it has.
+/// `@` and the version follow, if it has a version. Without a subject, the version alone; empty
+/// without both.
 fn name(finding: &Finding) -> Vec<u8> {
     let Finding { symbol, library, target, member, detail, .. } = finding;
     let key = [symbol, library, target, member, detail].into_iter().flatten().next();

@@ -2,8 +2,8 @@
 //! at another path. A fingerprint depends only on the finding and the soname of its file. A
 //! baseline may have several lines with one fingerprint.
 //!
-//! The first eight digits depend only on the package. By these digits, a run finds the baseline
-//! lines of packages that it did not audit.
+//! The first eight digits depend only on the package. From these digits, a run knows which baseline
+//! lines are about packages that it did not audit.
 
 use crate::facts::FileFacts;
 use crate::finding::Finding;
@@ -15,14 +15,14 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Number of digits that identify the package.
+/// Number of digits at the start of a fingerprint that identify the package.
 pub(super) const PACKAGE: usize = 8;
-/// Number of digits of a fingerprint.
+/// Number of hexadecimal digits of a fingerprint.
 pub(super) const DIGITS: usize = 32;
 
 /// The fingerprints of `findings`, in their order. Several findings may have the same one.
 pub(super) fn all(findings: &[Box<Finding>], sonames: &Sonames) -> Vec<String> {
-    // Findings about one file share the hash of the file's part.
+    // Findings about one file share a hash of the package and the path, which is computed once.
     let mut places: FastMap<usize, FingerprintFile> = FastMap::default();
     for finding in findings {
         let place = || FingerprintFile::new(finding, sonames);
@@ -32,17 +32,19 @@ pub(super) fn all(findings: &[Box<Finding>], sonames: &Sonames) -> Vec<String> {
     parallel::map(findings, |finding| place(finding).fingerprint(finding))
 }
 
-/// The fingerprint of one finding, without the soname of its file.
+/// The fingerprint of one finding, computed without the soname of its file. The file name is then
+/// not shortened, so the fingerprint may differ from the one in reports.
 pub fn fingerprint_of(finding: &Finding) -> String {
     FingerprintFile::new(finding, &Sonames::default()).fingerprint(finding)
 }
 
-/// The digits for a package name. The name of a prefix that is not a package is empty.
+/// The digits that identify the package `name` in a fingerprint. `name` is empty for a prefix that
+/// is not a package.
 pub(super) fn package_digits(name: &str) -> String {
     digits(Sha256::digest(name.as_bytes()).as_slice(), PACKAGE)
 }
 
-/// The name of the package that a prefix belongs to.
+/// The name of the package whose prefix is `prefix`; empty without a prefix or a package.
 pub(super) fn package_name(prefix: Option<&Path>) -> String {
     prefix.map(|prefix| Prefixes::package(prefix).name).unwrap_or_default()
 }
@@ -63,8 +65,8 @@ fn digits(bytes: &[u8], count: usize) -> String {
     bytes.iter().take(count / 2).flat_map(digits).collect()
 }
 
-/// The fingerprints of a finding under the further hard links of its file. A run over a part of a
-/// tree may find the file only under such a link.
+/// The fingerprints that a finding has under the other hard links of its file. A run over a part of
+/// the tree may see only one of these paths.
 pub(super) fn of_links(finding: &Finding, sonames: &Sonames) -> Vec<String> {
     let full = finding.full_path();
     let print = |below: &Path| {
@@ -74,7 +76,8 @@ pub(super) fn of_links(finding: &Finding, sonames: &Sonames) -> Vec<String> {
     sonames.links_of(finding).map(print).collect()
 }
 
-/// The DT_SONAME and the further hard links of each file, keyed by the full path.
+/// The DT_SONAME and the other hard links of each file, keyed by the full path at which it was
+/// read.
 #[derive(Debug, Default)]
 pub struct Sonames {
     by_path: FastMap<Vec<u8>, Vec<u8>>,
@@ -90,7 +93,7 @@ impl Sonames {
         Self { by_path: files.filter_map(known).collect(), links: FastMap::default() }
     }
 
-    /// Stores the further hard links of files.
+    /// Adds the other hard links of `files`.
     #[must_use]
     pub fn with_links<'a>(mut self, files: impl Iterator<Item = &'a FileFacts>) -> Self {
         for file in files {
@@ -102,7 +105,8 @@ impl Sonames {
         self
     }
 
-    /// The further hard links of the file of a finding, as paths below its prefix.
+    /// The other hard links of the file of a finding, as paths below its prefix. Links outside of
+    /// the prefix are skipped.
     pub(super) fn links_of<'s>(
         &'s self,
         finding: &'s Finding,
@@ -125,7 +129,8 @@ impl Sonames {
     }
 }
 
-/// Shortens `libMIOpen.so.1.0.60202` with the soname `libMIOpen.so.1` to `libMIOpen.so.1`.
+/// Cuts the file name of `path` to the soname if it starts with the soname: `libMIOpen.so.1` for
+/// `libMIOpen.so.1.0.60202`.
 fn shortened(path: &[u8], soname: Option<&[u8]>) -> Vec<u8> {
     let cut = path.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1);
     match soname {
@@ -154,7 +159,7 @@ impl FingerprintFile {
         Self::at(&finding.file, &path)
     }
 
-    /// `path` is the path below the prefix, shortened to the soname.
+    /// `path` is the path below the prefix, with the file name shortened to the soname.
     fn at(file: &Located, path: &[u8]) -> Self {
         let name = package_name(file.prefix.as_deref());
         let mut hasher = Sha256::new();

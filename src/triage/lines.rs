@@ -1,6 +1,7 @@
 //! Assigns baseline lines to findings. A baseline is a multiset: n lines with one fingerprint waive
-//! at most n findings. Findings that need a waiver get lines first. Among those, the ones with
-//! exactly the path of a line come first. Lines about a further hard link of a file come last.
+//! at most n findings. Findings that need a waiver get lines before other findings. In each of the
+//! two groups, findings with exactly the path of a line get lines first. Lines that match only
+//! under another hard link of a file are assigned last.
 
 use super::AppliedWaiver;
 use super::baseline::{Baseline, BaselineLine};
@@ -15,13 +16,14 @@ use std::sync::Arc;
 pub(super) struct LineRequest<'a> {
     pub(super) finding: &'a Finding,
     pub(super) fingerprint: &'a str,
-    /// Its fingerprints under further hard links of the file.
+    /// The fingerprints that the finding has under the other hard links of its file.
     pub(super) of_links: &'a [String],
-    /// True if the finding needs a waiver: no policy waives it, and its level is not `allow`.
+    /// Findings with `true` get lines before findings with `false`. During triage, `true` means
+    /// that no policy waives the finding and its level is not `allow`.
     pub(super) needs_line: bool,
 }
 
-/// Indices of lines in file order. Lines that another finding got stay in it.
+/// Indices of lines in file order. A line that another finding got may still be in the queue.
 type Queue = VecDeque<usize>;
 
 /// The lines of a baseline. `used` is true for lines that a finding got.
@@ -31,7 +33,8 @@ pub(super) struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// Assigns the lines of `baseline` to findings. The list has the index of each finding's line.
+    /// Assigns the lines of `baseline` to findings. The list has the index of each finding's line;
+    /// `None` for a finding without a line.
     pub(super) fn give(
         baseline: &'a Baseline,
         askers: &[LineRequest<'_>],
@@ -83,10 +86,10 @@ impl<'a> Lines<'a> {
         AppliedWaiver { baseline: true, reason: entry.reason.clone(), origin, expires: None }
     }
 
-    /// Lines without a finding: the indices of stale lines, and the number of the others. A line is
-    /// stale if this run could have made its finding. `most` returns how many findings with the
-    /// fingerprint of a line this run could have made. At most that many lines with the fingerprint
-    /// count as used or stale.
+    /// The lines that no finding got: the indices of stale lines, and the number of the other
+    /// lines. A line is stale if this run could have made its finding. `most` returns how many
+    /// findings with the fingerprint of a line this run could have made. A line becomes stale only
+    /// while the used and stale lines with its fingerprint are fewer than that.
     pub(super) fn unused(&self, most: impl Fn(&BaselineLine) -> usize) -> (Vec<usize>, usize) {
         let entries = || self.baseline.entries.iter().zip(&self.used).enumerate();
         let mut made: FastMap<&str, usize> = FastMap::default();

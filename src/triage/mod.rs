@@ -1,5 +1,5 @@
-//! Triage: gives each finding a level, a waiver and a fingerprint. Rules make findings, and
-//! `report` writes them.
+//! Triage: gives each finding a level and a fingerprint, and finds the waiver that applies to it.
+//! Rules make findings, and `report` writes them.
 
 mod baseline;
 mod fingerprint;
@@ -28,65 +28,67 @@ use std::sync::Arc;
 use waivers::Waiving;
 pub use waivers::waiver_of;
 
-/// A finding with its level.
+/// A finding after triage, with its level and fingerprint.
 #[derive(Debug)]
 pub struct Triaged {
     /// The finding.
     pub finding: Box<Finding>,
-    /// Its rule.
+    /// The rule that made the finding.
     pub rule: &'static Rule,
-    /// Warning or error.
+    /// The level of the finding: warning or error. Findings of the level `allow` are dropped.
     pub level: Level,
     /// The fingerprint, stable across rebuilds of the package.
     pub fingerprint: String,
-    /// The fingerprints under further hard links of the file, if there is a baseline.
+    /// The fingerprints that the finding has under the other hard links of its file; empty without
+    /// a baseline.
     of_links: Vec<String>,
 }
 
-/// The waiver of a finding.
+/// The waiver that applies to a finding.
 #[derive(Debug)]
 pub struct AppliedWaiver {
     /// True for a line of a baseline, false for an entry of a policy.
     pub baseline: bool,
-    /// The reason; a line of a baseline may have none.
+    /// The reason that the waiver states; `None` for a baseline line without a reason.
     pub reason: Option<String>,
     /// The file and line of the waiver.
     pub origin: Origin,
-    /// The last day on which it applies.
+    /// The last day on which the waiver applies; `None` if it never expires.
     pub expires: Option<Day>,
 }
 
 /// A waived finding.
 #[derive(Debug)]
 pub struct Waived {
-    /// The finding.
+    /// The finding, and the level that it would have without the waiver.
     pub judged: Triaged,
-    /// The waiver.
+    /// The waiver, shared by all findings that it waives.
     pub by: Arc<AppliedWaiver>,
 }
 
 /// The findings of a run after triage.
 #[derive(Debug, Default)]
 pub struct Triage {
-    /// Findings that are not waived and whose level is not `allow`, in the order of reports.
+    /// Findings that are not waived and whose level is not `allow`, in the order in which reports
+    /// list them.
     pub findings: Vec<Triaged>,
-    /// Waived findings, in the order of reports.
+    /// Waived findings, in the order in which reports list them.
     pub waived: Vec<Waived>,
     /// False if a finding in `findings` is about input that could not be read or decided.
     pub complete: bool,
-    /// Number of references that are assumed to be defined by a missing library: the library's
-    /// finding is waived or has the level `allow`, and the references have no version.
+    /// Number of references without a version that a missing library is assumed to define. They are
+    /// counted only if the finding about this library is waived or has the level `allow`.
     pub assumed: usize,
-    /// Lines of the baseline whose findings no longer occur, in file order.
+    /// Stale lines of the baseline, in file order: the run covers them and has no finding for them.
     pub stale: Vec<Stale>,
     /// Number of unused waivers and baseline lines about files outside of this run.
     pub elsewhere: usize,
 }
 
-/// A baseline, and what the run does with it.
+/// A baseline, and its use in the run.
 #[derive(Clone, Copy, Debug)]
 pub struct BaselineUse<'a> {
-    /// The baseline.
+    /// The parsed file of `--baseline` or `--write-baseline`.
     pub baseline: &'a Baseline,
     /// True if it waives findings. False if it is only rewritten.
     pub waives: bool,
@@ -95,17 +97,19 @@ pub struct BaselineUse<'a> {
 /// The input of triage besides the findings.
 #[derive(Clone, Copy)]
 pub struct TriageInput<'a> {
-    /// Levels and waivers, and the date against which waivers expire.
+    /// Supplies the levels, the waivers, and the current day, which decides if a waiver has
+    /// expired.
     pub plan: &'a Plan,
     /// The baseline of the run, if there is one.
     pub known: Option<BaselineUse<'a>>,
     /// The files and rules that the run covered.
     pub scope: &'a RunScope<'a>,
-    /// Sonames of the files with findings.
+    /// Sonames and other hard links of the audited and loaded files.
     pub sonames: &'a Sonames,
 }
 
-/// Gives each finding its level, drops findings of the level `allow`, and separates waived ones.
+/// Gives each finding its level, drops findings of the level `allow`, and separates waived
+/// findings.
 pub fn sort_findings(mut findings: Findings, how: &TriageInput<'_>) -> Triage {
     let waiving = Waiving::new(how.plan, how.sonames);
     let names = ScopeNames::of(how.scope);
@@ -189,12 +193,13 @@ fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &TriageInput<'
     triage
 }
 
-/// A stale line of a baseline.
+/// A stale line of a baseline: the run covers it and has no finding for it.
 #[derive(Clone, Debug)]
 pub struct Stale {
-    /// The line.
+    /// The stale line, as parsed.
     pub entry: BaselineLine,
-    /// True if its file no longer exists. Then the finding went away without a repair.
+    /// True if the run has no file at the path of the line. The finding is then gone with its file,
+    /// not by a repair.
     pub gone: bool,
 }
 

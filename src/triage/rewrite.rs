@@ -10,17 +10,18 @@ use crate::order::Arrange as _;
 /// The result of rewriting a baseline.
 #[derive(Debug, Default)]
 pub struct Rewrite {
-    /// The content of the file.
+    /// The new content of the baseline file.
     pub text: Vec<u8>,
-    /// Added lines.
+    /// The lines that were added, sorted.
     pub added: Vec<String>,
-    /// Removed lines, safe to show.
+    /// The stale lines that were removed, safe to show.
     pub removed: Vec<String>,
-    /// Number of findings without a line, because no lines may be added.
+    /// Number of findings that got no line because new lines were not allowed; 0 if they were.
     pub left_out: usize,
 }
 
-/// The new baseline after a run with the result `triage`. `known` is the baseline of the run.
+/// Makes the new baseline after a run with the result `triage`. `known` is the baseline of the run;
+/// `None` starts an empty one. `may_add` allows new lines for findings without a line.
 pub fn rewrite(known: Option<&Baseline>, triage: &Triage, may_add: bool) -> Rewrite {
     let old = known.map_or(&[][..], |baseline| &baseline.entries);
     let new = without_line(known, triage);
@@ -48,7 +49,7 @@ pub fn rewrite(known: Option<&Baseline>, triage: &Triage, may_add: bool) -> Rewr
     }
     lines.extend(rest.map(String::as_bytes));
     lines.extend(known.iter().flat_map(|baseline| &baseline.tail).map(Vec::as_slice));
-    // An editor on Windows ends lines with CRLF. New lines then end like the others.
+    // An editor on Windows ends lines with CRLF. New lines then end with CRLF too.
     let is_crlf = old.first().is_some_and(|entry| entry.text.ends_with(b"\r"));
     let is_new = |line: &[u8]| new.binary_search_by(|added| added.as_bytes().cmp(line)).is_ok();
     let end = |line: &[u8]| if is_crlf && is_new(line) { "\r\n" } else { "\n" };
@@ -57,7 +58,8 @@ pub fn rewrite(known: Option<&Baseline>, triage: &Triage, may_add: bool) -> Rewr
     out
 }
 
-/// Findings without a line in the baseline.
+/// The findings of `triage.findings` for which `known` has no line. All of them if `known` is
+/// `None`.
 fn without_line<'a>(
     known: Option<&Baseline>,
     triage: &'a Triage,
@@ -81,7 +83,7 @@ fn without_line<'a>(
 }
 
 /// Splits the comments before the first line. Comments up to the last empty line belong to the
-/// file, and the others to the line.
+/// file. The comments after it belong to the line.
 fn header(first: &BaselineLine) -> (&[Vec<u8>], &[Vec<u8>]) {
     let empty = first.above.iter().rposition(|line| line.trim_ascii().is_empty());
     first.above.split_at(empty.map_or(0, |at| at + 1))

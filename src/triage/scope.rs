@@ -2,8 +2,8 @@
 //! waiver or baseline line is stale. A line about a file outside of the run is not stale.
 //!
 //! Some findings about a file depend on the entry points that load it and on candidates beside it.
-//! A run over a part of a prefix may miss such findings although the defects still exist. For such
-//! findings, a line is stale only if the file no longer names the symbol or library.
+//! A run over a part of a prefix may miss such findings although the defects still exist. In that
+//! case, a line is stale only if its file no longer names the symbol or library.
 
 use super::baseline::BaselineLine;
 use super::fingerprint::{Sonames, package_digits, package_name};
@@ -37,15 +37,16 @@ pub struct RunScope<'a> {
     dependencies: FastMap<Below, Vec<FileId>>,
     /// Paths with the file name cut to the soname, for files with a longer name.
     cut: FastSet<Below>,
-    /// Facts that the run did not decide. They may have findings that it did not make.
+    /// Facts that the run did not decide. The run may lack findings about these facts.
     undecided: UndecidedFacts,
-    /// Directories of the command line, as package and path below the prefix. `None` stands for all
-    /// packages.
+    /// Directories of the command line: the digits of the package, and the path below its prefix. A
+    /// directory that contains a store also has an entry with `None`, which covers all packages.
     dirs: Vec<(Option<String>, Vec<u8>)>,
-    /// Directories of the command line below other ones, as paths below the outer directory.
-    /// Findings about their files have paths below the inner directory.
+    /// Directories of the command line that are inside another one, as paths below the outer
+    /// directory. In this run, findings about their files have paths below the inner directory. A
+    /// line from a run over the outer directory alone has a longer path, and is not stale.
     nested: FastSet<Below>,
-    /// Paths that could not be read.
+    /// Paths that could not be read. The run may lack findings about files there.
     blind: FastSet<Below>,
     /// Rules that ran.
     ran: FastSet<RuleId>,
@@ -64,7 +65,8 @@ fn place(prefixes: &Prefixes, path: &Path) -> Below {
     (package_digits(&package_name(located.prefix.as_deref())), bytes(&located.path))
 }
 
-/// The directories of the command line that are below other ones, relative to these.
+/// The directories of the command line that are inside another one, as paths below the outer
+/// directory.
 fn nested(prefixes: &Prefixes) -> FastSet<Below> {
     let prefix_of = |dir: &Path| prefixes.locate(&dir.join("x")).prefix;
     let own: Vec<&PathBuf> =
@@ -115,9 +117,10 @@ impl<'s> ScopeNames<'s> {
         Self { scope, sorted: OnceLock::new(), undecided: OnceLock::new() }
     }
 
-    /// True if the unused `waiver` could have matched. Its rule must have run, and its path must
-    /// match a file that the rule checks. For a waiver without a path, the run must have audited a
-    /// directory. Nothing that it could match is undecided.
+    /// True if this run would have made the finding of the unused `waiver`, if the defect still
+    /// existed. The rule must have run, and the waiver's path must match a file that the rule
+    /// checks. For a waiver without a path, the run must have audited a directory. The run must
+    /// also have decided all facts that the waiver could match.
     pub(super) fn concern(&self, waiver: &Waiver) -> bool {
         self.scope.is_active(&waiver.rule)
             && match &waiver.path {
@@ -134,7 +137,7 @@ impl<'s> ScopeNames<'s> {
             return false;
         };
         let fits = |path: &[u8]| waiver.path.as_ref().is_none_or(|pattern| pattern.matches(path));
-        // The beginning of a pattern may end inside of a name.
+        // `begin`, the literal start of the pattern, may end inside of a file name.
         let begin = waiver.path.as_ref().map_or(&b""[..], |pattern| pattern.ends().0);
         let may_be_below = |dir: &[u8]| is_below(begin, dir) || dir.starts_with(begin);
         if !WITHOUT_FILE.contains(&rule.id.as_str())
@@ -183,7 +186,7 @@ fn checks_loaded(rule: &str) -> bool {
 }
 
 impl<'a> RunScope<'a> {
-    /// The scope of `audit`.
+    /// The scope of the run that made `audit`. `plan` decides which rules ran.
     pub fn of(audit: &'a Audit, sonames: &Sonames, plan: &Plan) -> Self {
         let prefixes = &audit.prefixes;
         let ran = rules::RULES.iter().filter(|rule| rule.runs(plan)).map(|rule| rule.id).collect();
@@ -239,7 +242,7 @@ impl<'a> RunScope<'a> {
     }
 
     /// The files to which a line about `at` may refer. In a store, several versions of a package
-    /// may have such a file. In a package, the file name may differ after the soname
+    /// may have a file at this path. In a package, the file name may differ after the soname
     /// (`libfoo.so.1.3`).
     fn files_at(&self, at: &Below) -> Vec<FileId> {
         let of = |at: &Below| -> Vec<FileId> {
@@ -271,8 +274,8 @@ impl<'a> RunScope<'a> {
         is_of_file && self.files_at(&at).is_empty() && !(digits && another())
     }
 
-    /// True if the run could not read another version of the library at a path. The name ends after
-    /// `.so`, because the soname is not known.
+    /// True if the run could not read another version of the library at a path. File names are
+    /// compared up to `.so`, because the soname is not known.
     fn has_blind_release(&self, (package, path): &Below) -> bool {
         let name = path.iter().rposition(|b| *b == b'/').map_or(0, |slash| slash + 1);
         let Some(at) = memchr::memmem::find(&path[name..], b".so") else { return false };
@@ -284,7 +287,8 @@ impl<'a> RunScope<'a> {
         self.blind.iter().any(|(of, other)| of == package && is_release(other))
     }
 
-    /// True if a directory of the command line is the prefix of `package` or contains a store.
+    /// True if a directory of the command line is the prefix of the package with the digits
+    /// `package`, or contains a store.
     fn covers(&self, package: &str) -> bool {
         let mut whole = self.dirs.iter().filter(|(_, dir)| dir.is_empty());
         whole.any(|(of, _)| of.as_ref().is_none_or(|of| of == package))
@@ -300,11 +304,11 @@ impl<'a> RunScope<'a> {
     /// Upper bound for the number of findings with the fingerprint of `entry` that this run could
     /// have made. It is the larger of two numbers: checked files at the path, and directories of
     /// the command line that contain the path. Exceptions:
-    /// - unlimited if this version has no such rule, or if such a directory is outside of packages or
-    ///   contains a store
+    /// - unlimited if this version does not have the rule, or if one of these directories is
+    ///   outside of all packages or contains a store
     /// - 0 if the rule did not run or could not check the file
-    /// - the number of files that no longer name the symbol or library, for rules that depend on
-    ///   entry points, if the run does not cover the package or leaves the fact undecided
+    /// - for rules that depend on entry points, if the run does not cover the package or leaves the
+    ///   fact undecided: the number of files that no longer name the symbol or library
     pub(super) fn looked_at(&self, entry: &BaselineLine) -> usize {
         if !entry.has_known_rule() {
             return usize::MAX;

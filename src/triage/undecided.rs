@@ -1,5 +1,5 @@
-//! Facts that a run did not decide: files without a complete load, and references that a missing
-//! library explains. A run that does not decide a fact cannot tell that its finding is gone.
+//! Facts that a run did not decide: files that were read or loaded only partly, and references that
+//! a missing library explains. The run cannot know if a finding about an undecided fact is gone.
 
 use crate::audit::Audit;
 use crate::format::elf::Object;
@@ -15,22 +15,24 @@ type NamesByFile = FastMap<FileId, FastSet<Vec<u8>>>;
 pub(super) struct UndecidedFacts {
     /// Files that were read only in part.
     pub(super) partial: FastSet<FileId>,
-    /// Dynamic objects that some process, or every process, does not load completely: no loader was
-    /// chosen, the loader stops, or the libraries depend on the machine.
+    /// Dynamic objects that no entry point loads, and the objects of each uncertain closure. A
+    /// closure is uncertain if its loader does not exist or stops. It is also uncertain if it
+    /// depends on an unknown processor or working directory, or on the process.
     not_loaded: FastSet<FileId>,
-    /// References that a missing library explains, as symbols with versions, by file.
+    /// References that a missing library explains, as `symbol` or `symbol@version`, by the file
+    /// that has the reference.
     explained: NamesByFile,
     /// Libraries that were not found, by the file that needs them.
     missing: NamesByFile,
 }
 
-/// True if `name` is `subject`, or `subject` with a version behind `@`.
+/// True if `name` is `subject`, or `subject` with a version after `@`.
 fn begins(name: &[u8], subject: &[u8]) -> bool {
     name.strip_prefix(subject).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"@"))
 }
 
-/// True if `object` may still have a finding of `rule`: `is_name` is true for a symbol or library
-/// that it names. True for rules that are about neither.
+/// True if `object` may still have a finding of `rule`: the object names a symbol or library for
+/// which `is_name` is true. Always true for rules that are about neither symbols nor libraries.
 fn names_any(object: &Object, rule: &str, is_name: impl Fn(&[u8]) -> bool) -> bool {
     let needs = || object.needs.iter().map(|need| object.str(need.name)).chain(object.interp());
     let versions = || object.versions.needs.iter().map(|need| object.str(need.file));
@@ -79,8 +81,8 @@ impl UndecidedFacts {
         out
     }
 
-    /// True if the run does not decide a baseline line about `name` in `file`, for a rule that
-    /// depends on the entry points.
+    /// True if the run cannot decide if the finding of a baseline line still occurs. The line is
+    /// about `name` in `file`, and `rule` depends on the entry points.
     pub(super) fn leaves_open(&self, file: FileId, rule: &str, name: &[u8]) -> bool {
         let has = |facts: &NamesByFile, name: &[u8]| {
             facts.get(&file).is_some_and(|own| own.contains(name))
@@ -131,7 +133,7 @@ impl UndecidedFacts {
     }
 }
 
-/// Dynamic objects that some process, or every process, does not load completely.
+/// See [`UndecidedFacts::not_loaded`].
 fn not_loaded(audit: &Audit, plan: &Plan) -> FastSet<FileId> {
     let mut stopped = IdSet::default();
     stopped.extend(audit.diagnosis.stopped.iter().flat_map(|stop| stop.roots.iter().copied()));

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 /// The waivers of one run, and their matches.
 pub(super) struct Waiving<'a> {
     plan: &'a Plan,
-    /// Has the further hard links of files. Waivers may name each of them.
+    /// The other hard links of files. Waivers may name any of these links.
     sonames: &'a Sonames,
     /// For each rule, indices in `Policy::waivers`.
     of_rule: FastMap<&'a str, Vec<usize>>,
@@ -48,9 +48,9 @@ impl<'a> Waiving<'a> {
         Self { plan, sonames, of_rule, by_origin, ranks, hits }
     }
 
-    /// The waiver of each finding. If several match, the first by policy name and line applies,
-    /// whatever the order in which policies were merged. All matching waivers count as used.
-    /// Expired waivers do not apply.
+    /// The waiver of each finding; `None` if no waiver matches. If several match, the first by
+    /// policy name and line applies. The order in which policies were merged does not matter. All
+    /// matching waivers are marked as used. Expired waivers do not apply.
     pub(super) fn take(&self, findings: &[Box<Finding>]) -> Vec<Option<&'a Waiver>> {
         if self.of_rule.is_empty() {
             return vec![None; findings.len()];
@@ -120,7 +120,7 @@ impl<'a> Waiving<'a> {
         waiver.expires.is_some_and(|last| last < self.plan.today)
     }
 
-    /// The state of a waiver after all findings have been matched.
+    /// The state of a waiver after [`Self::take`] has matched all findings of its rule.
     fn state(&self, at: usize, waiver: &Waiver, names: &ScopeNames<'_>) -> WaiverState {
         let hit = self.hits[at].load(Relaxed);
         // Waivers of built-in policies are never stale, because users cannot change them.
@@ -135,8 +135,8 @@ impl<'a> Waiving<'a> {
         }
     }
 
-    /// Findings about stale and expired waivers. `of_waivers` selects the waivers: those for the
-    /// rules about waivers if it is true, the others if it is false.
+    /// Findings about stale and expired waivers. If `of_waivers` is true, only waivers for the
+    /// rules about waivers are checked. If it is false, only the other waivers are checked.
     pub(super) fn findings(&self, names: &ScopeNames<'_>, of_waivers: bool) -> Findings {
         let waivers = self.plan.policy.waivers.iter().enumerate();
         let asked = waivers.filter(|(_, waiver)| is_of_waivers(waiver) == of_waivers);
@@ -145,8 +145,8 @@ impl<'a> Waiving<'a> {
         asked.flat_map(findings).collect()
     }
 
-    /// Number of unused waivers about files outside of this run. Waivers of built-in policies do
-    /// not count.
+    /// Number of unused waivers about files outside of this run. Waivers of built-in policies are
+    /// not counted.
     pub(super) fn elsewhere(&self, names: &ScopeNames<'_>) -> usize {
         let waivers = self.plan.policy.waivers.iter().enumerate();
         waivers
@@ -172,8 +172,8 @@ const KEYS: [WaiverKey; 7] = [
     (|waiver| &waiver.detail, |finding| finding.detail.as_deref()),
 ];
 
-/// The first waiver, by policy name and line, that accepts a finding on the day `today`. `sonames`
-/// has the further hard links of files.
+/// The first waiver, by policy name and line, that accepts a finding on the day `today`. `None` if
+/// no waiver accepts it. `sonames` has the other hard links of files.
 pub fn waiver_of<'p>(
     policy: &'p Policy,
     today: Day,
@@ -187,7 +187,7 @@ pub fn waiver_of<'p>(
 }
 
 /// True if all selectors of `waiver` match the finding. A selector does not match an absent key.
-/// The path may be that of a further hard link. The caller has compared the rules.
+/// The path selector may match another hard link of the file. The caller has compared the rules.
 fn matches(waiver: &Waiver, finding: &Finding, sonames: &Sonames) -> bool {
     let fits = |(selector, value): &WaiverKey| match (selector(waiver), value(finding)) {
         (None, _) => true,

@@ -1,7 +1,7 @@
 //! Views: each answers one question about a finished audit, for the command of the same name. A
-//! view is one folder. Its `mod.rs` makes a small typed result from the [`Audit`]. The files with
-//! the name of a format (`human`, `json`) write the result. A view opens no file: `audit` reads
-//! missing facts for it.
+//! view is one folder. Its `mod.rs` makes a small result from the [`Audit`]. The files with the
+//! name of a format (`human`, `json`) write the result. A view opens no file: `audit` reads missing
+//! facts for it.
 //!
 //! [`Audit`]: crate::audit::Audit
 
@@ -21,19 +21,19 @@ use std::path::{Path, PathBuf};
 pub struct Subject<'a> {
     /// The finished audit.
     pub audit: &'a Audit,
-    /// The plan of the run.
+    /// The plan of the run, with its options, paths and policy.
     pub plan: &'a Plan,
-    /// The report of the run.
+    /// The report of the run, with its findings and counts.
     pub report: &'a Report,
     /// The sysroot and the stages, for commands that a view prints.
     pub paths: &'a Paths,
 }
 
-/// One format of a view.
+/// One output format of a view, whose result has the type `T`.
 pub struct ViewOutput<T> {
-    /// Its name on the command line.
+    /// The name of the format on the command line.
     pub name: &'static str,
-    /// Writes the view.
+    /// Writes the result of the view in this format.
     pub render: fn(&Subject<'_>, &T, Style, &mut dyn Write) -> io::Result<()>,
 }
 
@@ -43,13 +43,14 @@ impl<T> NamedFormat for ViewOutput<T> {
     }
 }
 
-/// The number `n` with its noun.
+/// The number `n` and its noun, such as `1 file` or `2 files`.
 fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// The options and paths of a run, for another command line. The paths are replaced by `PATH...` if
-/// there are none or more than three, if one cannot be typed, or with `--files-from`.
+/// The options and paths of a run as text, for a suggested command line. `PATH...` stands for the
+/// paths with `--files-from`, and if there are none or more than three. It also stands for them if
+/// a path has characters that cannot be printed.
 fn typed_input(subject: &Subject<'_>) -> String {
     use std::os::unix::ffi::OsStrExt as _;
     let Plan { paths, stages, typed_options, listed, .. } = subject.plan;

@@ -1,6 +1,5 @@
-//! Evaluates the configuration files that `find_package` can find, as a consumer's project on the
-//! audited system would. The result for a request is memoised together with the answers that it
-//! depends on (`memo`).
+//! Evaluates the configuration files of CMake packages, as `find_package` in a consumer's project
+//! on the audited system would. Results are memoised (`memo`).
 
 use super::memo::Memo;
 use super::{Texts, read};
@@ -21,27 +20,28 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// One audited configuration file, evaluated.
+/// A CMake package: an audited configuration file, and the results of its evaluation.
 pub struct CMakePackage {
-    /// Its path.
+    /// The path of the configuration file.
     pub path: PathBuf,
-    /// The package's name.
+    /// The name of the package, in the spelling for which the evaluation has the best result.
     pub name: Vec<u8>,
     /// The result for a consumer that requests no component.
     pub outcome: PackageOutcome,
-    /// Results for each component that the package lists or that a policy requires.
+    /// For each component that the package lists or that a policy requires, the result for a
+    /// consumer that requests only this component.
     pub components: Vec<(Vec<u8>, PackageOutcome)>,
 }
 
 /// Maximum size of a CMake file that is read, in bytes.
 const MOST: u64 = 16 << 20;
-/// Maximum depth of packages that require packages.
+/// Maximum depth of packages that are evaluated because another package requires them.
 const DEEPEST: usize = 24;
 /// Maximum number of components of one package that are evaluated.
 const MOST_COMPONENTS: usize = 256;
-/// Estimate of the work to begin an evaluation, in steps.
+/// Estimate of the work to begin an evaluation, in steps of the evaluator.
 const EVALUATION: usize = 1_000;
-/// Estimate of the work for a comparison of one answer, in bytes.
+/// Estimate of the work to compare one memoised answer, as a number of bytes.
 const ANSWER: usize = 256;
 /// Maximum number of evaluations in a run. Further packages are reported as undecided.
 const MOST_PACKAGES: usize = 20_000;
@@ -49,10 +49,10 @@ const MOST_PACKAGES: usize = 20_000;
 /// A configuration file whose evaluation reached a limit or could not be decided, with the reason.
 pub type Undecided = (PathBuf, &'static str);
 
-/// Evaluates each configuration file that was given by name or that CMake would find. The second
-/// list has the files whose evaluation reached a limit or could not be decided. Files that cannot
-/// be read are added to `problems`. Header directories that the files and their dependencies name
-/// are added to `dirs`.
+/// Evaluates each audited configuration file that was given by name or that CMake would find. The
+/// second list has the files whose evaluation reached a limit or could not be decided. Files that
+/// cannot be read are added to `problems`. Header directories that these files and their
+/// dependencies name are added to `dirs`.
 pub(super) fn find(
     tree: &dyn Tree,
     prefixes: &Prefixes,
@@ -96,7 +96,7 @@ pub(super) fn find(
     }
     dirs.extend(files.includes);
     problems.extend(files.problems);
-    // One reason is enough for each file.
+    // One reason for each file is enough.
     files.undecided.arrange();
     files.undecided.dedup_by(|b, a| a.0 == b.0);
     (out, files.undecided)
@@ -112,9 +112,9 @@ pub fn cmake_package_name(path: &Path) -> Option<&[u8]> {
 }
 
 /// The name of the package that a configuration file is for, with the prefix from which CMake finds
-/// it: `PREFIX/(lib/ARCH|lib*|share)/cmake/NAME*/` or `PREFIX/(lib/ARCH|lib*|share)/NAME*/[cmake/]`
-/// (cmake-commands(7), `find_package`, section Config Mode Search Procedure). `None` for files in
-/// other directories.
+/// it. The file must be in `PREFIX/(lib/ARCH|lib*|share)/cmake/NAME*/` or
+/// `PREFIX/(lib/ARCH|lib*|share)/NAME*/[cmake/]` (cmake-commands(7), `find_package`, section Config
+/// Mode Search Procedure). `None` for files in other directories.
 fn searched(path: &Path) -> Option<(Vec<u8>, PathBuf)> {
     let name = cmake_package_name(path)?;
     let is_name = |dir: &Path| {
@@ -147,13 +147,14 @@ fn searched(path: &Path) -> Option<(Vec<u8>, PathBuf)> {
     Some((name.to_vec(), prefix.to_path_buf()))
 }
 
-/// The files and directories that the evaluator reads, and packages that were evaluated.
+/// The host of the evaluator: answers its questions about files and directories, and caches the
+/// answers and the evaluated packages.
 struct PackageFiles<'a> {
     tree: &'a dyn Tree,
     prefixes: &'a Prefixes,
     /// Configuration files of the walk, by the lower-case name of the package.
     configs: FastMap<Vec<u8>, Vec<PathBuf>>,
-    /// Prefixes of walked packages.
+    /// The prefixes of walked packages, sorted.
     roots: Vec<PathBuf>,
     parsed: FastMap<PathBuf, Option<Arc<Parsed>>>,
     entries: FastMap<PathBuf, PathEntry>,
@@ -164,7 +165,7 @@ struct PackageFiles<'a> {
     work: Work,
     /// Work that may still be done in the run.
     left: Work,
-    /// Directories of headers that targets name.
+    /// Header directories that evaluated packages name.
     includes: BTreeSet<PathBuf>,
     problems: Vec<UnreadablePath>,
     undecided: Vec<Undecided>,
@@ -203,9 +204,10 @@ impl<'a> PackageFiles<'a> {
         (*self.evaluated(path, &wanted, Manner::PLAIN, None)).clone()
     }
 
-    /// The spelling of a package's name with the best result (the package is found, with the fewest
-    /// defects), and that result. CMake finds `foo-config.cmake` for each spelling of `foo`, and
-    /// the requested spelling may select other files: `${CMAKE_FIND_PACKAGE_NAME}-targets.cmake`.
+    /// The spelling of a package's name with the best result, and that result. In the best result,
+    /// the package is found, with the fewest defects. CMake finds `foo-config.cmake` for each
+    /// spelling of `foo`, and the requested spelling may select other files:
+    /// `${CMAKE_FIND_PACKAGE_NAME}-targets.cmake`.
     fn spelled(&mut self, path: &Path, name: Vec<u8>) -> (Vec<u8>, PackageOutcome) {
         let rank = |outcome: &PackageOutcome| {
             let found = match outcome.found {
@@ -231,8 +233,8 @@ impl<'a> PackageFiles<'a> {
         best
     }
 
-    /// Other spellings of a package name: upper case, and the spellings at the start of file names
-    /// beside the configuration file.
+    /// Other spellings of a package name: in upper case, and as it occurs at the start of file
+    /// names beside the configuration file.
     fn spellings(&mut self, path: &Path, name: &[u8]) -> Vec<Vec<u8>> {
         let mut out = vec![name.to_ascii_uppercase()];
         let beside = self.names(path.parent().unwrap_or(path));
@@ -244,8 +246,8 @@ impl<'a> PackageFiles<'a> {
         out
     }
 
-    /// The result for a request. `asked` is the depth of the package that makes the request, or
-    /// `None` if a consumer makes it.
+    /// The result for a request, evaluated or memoised. `asked` is the depth of the package that
+    /// makes the request; `None` if a consumer makes it.
     fn evaluated(
         &mut self,
         path: &Path,
@@ -294,7 +296,8 @@ impl<'a> PackageFiles<'a> {
         let outcome = Arc::new(cmake::evaluate(self, &config));
         let Work { steps, bytes } = outcome.spent;
         self.spend(Work { steps: steps + EVALUATION, bytes });
-        // A result that the limit cut short is not memoised: a later request may get further.
+        // If the limit of work ended an evaluation early, its result is not memoised: a later
+        // request may get further.
         let is_whole = self.work.steps > 0 && self.work.bytes > 0;
         self.memo.end(key, Arc::clone(&outcome), is_whole);
         if let Some(GaveUp::Undecided(reason)) = outcome.gave_up {
@@ -343,7 +346,7 @@ impl<'a> PackageFiles<'a> {
         self.left = self.left.less(work);
     }
 
-    /// Configuration files of a package, in the order in which CMake would find them.
+    /// The configuration files that fit a request, in the order in which CMake would find them.
     fn candidates(&mut self, wanted: &PackageRequest) -> Vec<PathBuf> {
         let mut out = Vec::new();
         let mut dirs: Vec<PathBuf> = Vec::new();
@@ -375,7 +378,7 @@ impl<'a> PackageFiles<'a> {
         out
     }
 
-    /// Directories below a prefix in which CMake looks for a package.
+    /// Adds the directories below a prefix in which CMake looks for a package.
     fn below(&mut self, prefix: &Path, name: &[u8], dirs: &mut Vec<PathBuf>) {
         let mut bases = Vec::new();
         for lib in ["lib", "lib64", "share"] {
@@ -430,7 +433,8 @@ impl CMakeHost for PackageFiles<'_> {
             Ok(EntryType::File) => PathEntry::File,
             Ok(EntryType::Directory) => PathEntry::Directory,
             Err(Errno::NOENT | Errno::NOTDIR) => {
-                // Files of other store items, and files that a running system creates, are unknown.
+                // The state of files in other store items, and of files that a running system
+                // creates, is unknown.
                 let volatile = ["/run", "/var", "/tmp", "/proc", "/sys", "/dev"];
                 let is_own = self.prefixes.contain(path);
                 let stores = ["/nix/store", "/gnu/store"];
@@ -503,7 +507,8 @@ impl CMakeHost for PackageFiles<'_> {
 }
 
 impl CMakePackage {
-    /// The first missing file in `outcome` that the package includes only for a component.
+    /// The first missing file in `outcome`, a result for a component, that the package includes
+    /// only for that component. `None` if there is none.
     pub fn lost_component<'o>(&self, outcome: &'o PackageOutcome) -> Option<(&'o Event, &'o Path)> {
         outcome.events.iter().find_map(|event| match &event.kind {
             EventKind::Include(path) if !self.outcome.events.contains(event) => {
@@ -513,8 +518,8 @@ impl CMakePackage {
         })
     }
 
-    /// The defects for consumers with and without components. The missing file of a component
-    /// (`lost_component`) is left out.
+    /// The defects for consumers that request components, and for those that request none. The
+    /// missing file of a component (`lost_component`) is left out.
     pub fn events(&self) -> impl Iterator<Item = &Event> {
         let lost =
             |outcome: &PackageOutcome| self.lost_component(outcome).map(|(event, _)| event.clone());

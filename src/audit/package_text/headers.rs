@@ -1,5 +1,5 @@
-//! Checks the files that installed headers include. A header that the compiler would not find is
-//! reported if all of these hold:
+//! Checks the files that installed headers include. If the compiler would not find an included
+//! file, it is reported if all of these hold:
 //!
 //! - Its name shows that this prefix should have it.
 //! - No path of an audited file ends with its name.
@@ -23,30 +23,31 @@ use std::path::{Path, PathBuf};
 
 /// A header that an installed header includes and that does not exist.
 pub struct MissingHeader {
-    /// The header that includes it.
+    /// The installed header that has the directive.
     pub file: PathBuf,
-    /// The directive.
+    /// The `#include` directive, with the name of the missing header.
     pub include: Include,
-    /// A walked file with the same file name in another directory.
+    /// A walked header with the same file name in another directory; `None` if there is none.
     pub elsewhere: Option<PathBuf>,
 }
 
-/// What the check of headers knows about packages: their package files, the directories that these
-/// files name, and whether the walk covered the system.
+/// The package files of the run, and the header directories that these files name, as input of the
+/// check.
 pub(super) struct Interfaces<'a> {
-    /// Directories that package files of any kind name.
+    /// Header directories that package files of pkg-config and CMake name.
     pub(super) dirs: Vec<PathBuf>,
     pub(super) pkg_config: &'a [PkgConfigFile],
     pub(super) cmake: &'a [CMakePackage],
-    /// False if the run audits a staging directory: the walk then did not cover the system below
-    /// it.
+    /// False if the run audits a staging directory: the walk then did not cover the system on which
+    /// it will be installed.
     pub(super) sees_system: bool,
 }
 
-/// Extensions of headers that users include. Files with another extension are parts of headers.
+/// Extensions of headers that users include. Files with another extension, such as `.inc`, are
+/// parts of headers.
 const ENDS: [&[u8]; 6] = [b"h", b"hh", b"hpp", b"hxx", b"h++", b"cuh"];
-/// Header directories of the C library, Linux, the C++ library, OpenCL and SYCL. Many packages
-/// share them.
+/// Names of header directories of the C library, Linux, the C++ library, OpenCL and SYCL. Many
+/// packages share these directories.
 const SHARED: [&str; 30] = [
     "CL",
     "arpa",
@@ -80,7 +81,8 @@ const SHARED: [&str; 30] = [
     "xen",
 ];
 
-/// Checks the headers that the walk found in include directories.
+/// Checks the walked headers that are in public include directories. Headers that cannot be read
+/// are added to `problems`.
 pub(super) fn find(
     tree: &dyn Tree,
     prefixes: &Prefixes,
@@ -113,8 +115,8 @@ pub(super) fn find(
     out
 }
 
-/// The includes that every compiler reaches (`header::certain`), without those of a file in the
-/// index.
+/// The includes of a header that every compiler reaches (`header::certain`), and for which the
+/// index has no file. The error is a reason for the report.
 fn wanting(tree: &dyn Tree, path: &Path, index: &HeaderIndex<'_>) -> Result<Vec<Include>, String> {
     let text = read(tree, path, MOST)?;
     let may_lack = |name: &[u8]| !index.has(&plain(name));
@@ -127,7 +129,7 @@ fn wanting(tree: &dyn Tree, path: &Path, index: &HeaderIndex<'_>) -> Result<Vec<
     Ok(out)
 }
 
-/// `name` with `.` and `..` resolved. A leading `..` is dropped.
+/// An included name with `.` and `..` resolved. Leading `..` parts are dropped.
 fn plain(name: &[u8]) -> Cow<'_, [u8]> {
     let is_plain = |part: &[u8]| !part.is_empty() && part != b"." && part != b"..";
     if name.split(|b| *b == b'/').all(is_plain) {
@@ -148,8 +150,9 @@ fn last(path: &[u8]) -> &[u8] {
     memchr::memrchr(b'/', path).map_or(path, |at| &path[at + 1..])
 }
 
-/// The walked files that may be included, by the ends of their paths. Files below `--lib-path` are
-/// only candidates: a build directory there may have a header that was not installed.
+/// The walked headers, by the ends of their paths. Headers below `--lib-path` satisfy no include,
+/// and are only listed as candidates: a build directory there may have a header that was not
+/// installed.
 struct HeaderIndex<'a> {
     by_end: FastMap<&'a [u8], Vec<&'a [u8]>>,
     by_name: FastMap<&'a [u8], &'a [u8]>,
@@ -194,20 +197,22 @@ impl<'a> HeaderIndex<'a> {
     }
 }
 
-/// The file system and the packages around the headers.
+/// Decides whether an included header is missing, by the file system and the package files.
 struct World<'a> {
     tree: &'a dyn Tree,
     prefixes: &'a Prefixes,
     interfaces: &'a Interfaces<'a>,
     named: FastSet<&'a Path>,
-    /// True for a directory whose `include` directory has public headers.
+    /// For each directory that was looked up: true if its subdirectory `include` has public
+    /// headers.
     roots: FastMap<PathBuf, bool>,
-    /// True for a prefix whose requirements are all known.
+    /// For each prefix that was looked up: true if all packages that it requires are known.
     closed: FastMap<Option<PathBuf>, bool>,
-    /// Directories that a compiler or user may search, listed on first use.
+    /// Directories that a compiler may search by default or with `-I`; `None` until first use.
     searched: Option<Vec<PathBuf>>,
     found: FastMap<Vec<u8>, bool>,
-    /// Directories that could not be listed: they may have any header.
+    /// Directories that could not be listed. Such a directory may have any header, so no further
+    /// missing header is reported once the list has an entry.
     unread: Vec<UnreadablePath>,
     is_whole_system: bool,
 }
@@ -230,7 +235,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// True for a header that users of a package include.
+    /// True for a header that users of a package may include.
     fn is_public(&mut self, path: &Path) -> bool {
         let name = path.file_name().map(OsStr::as_bytes).unwrap_or_default();
         let mut parts = name.rsplitn(2, |b| *b == b'.');
@@ -238,7 +243,7 @@ impl<'a> World<'a> {
         if before.is_some() && !ENDS.contains(&last) {
             return false;
         }
-        // Headers of a compiler depend on its version and language.
+        // The includes of a compiler's own headers depend on its version and on the language.
         let of_compiler = ["c++", "clang", "gcc", "gcc-cross", "src"];
         if path.iter().any(|part| of_compiler.iter().any(|name| part == *name)) {
             return false;
@@ -249,7 +254,8 @@ impl<'a> World<'a> {
         })
     }
 
-    /// True if a directory looks like the root of an installation.
+    /// True if a directory looks like an install prefix: its `include` directory then has public
+    /// headers.
     fn is_root(&mut self, dir: &Path) -> bool {
         if let Some(known) = self.roots.get(dir) {
             return *known;
@@ -263,8 +269,8 @@ impl<'a> World<'a> {
         is_root
     }
 
-    /// True if the prefix of `file` should have the included header, and no searched directory has
-    /// it.
+    /// True if the prefix of `file` should have the included header, and no directory that the
+    /// compiler may search has it.
     fn lacks(&mut self, file: &Path, include: &Include) -> bool {
         let name = include.name.as_slice();
         if name.starts_with(b"/") || name.contains(&b'\\') {
@@ -275,7 +281,7 @@ impl<'a> World<'a> {
             Some(at) => (&name[..at], true),
             None => (&b""[..], false),
         };
-        // A directory beside the header belongs to the package.
+        // A directory beside the including header belongs to the same package.
         let beside = dir.join(OsStr::from_bytes(above));
         let is_own =
             include.quoted && has_dir && self.tree.kind(&beside) == Ok(EntryType::Directory);
@@ -302,7 +308,7 @@ impl<'a> World<'a> {
             let own = self.prefixes.locate(file).prefix;
             let is_other = |dir: &&Path| self.prefixes.locate(dir).prefix != own;
             let others = self.named.iter().copied().filter(is_other);
-            // Directories between the header and a directory that users search are skipped.
+            // A directory above the header counts only if compilers search it for this include.
             let is_searched = |one: &&Path| {
                 include.quoted && *one == dir
                     || one.ends_with("include")
@@ -339,8 +345,8 @@ impl<'a> World<'a> {
         file.iter().any(|part| part == "external") && !file.ancestors().skip(1).any(is_dir)
     }
 
-    /// True if all packages in the prefix of `file`, and all that they require, are known. Always
-    /// true for `/usr` of a whole system.
+    /// True if all packages in the prefix of `file`, and all packages that they require, are known.
+    /// The header then cannot come from another package. Always true for `/usr` of a whole system.
     fn is_closed(&mut self, file: &Path) -> bool {
         if self.is_whole_system && file.starts_with("/usr") {
             return true;
@@ -380,8 +386,8 @@ impl<'a> World<'a> {
         is_found
     }
 
-    /// Include directories of package files, prefixes, the system and its compilers. Their
-    /// subdirectories are added, because users may name these in `-I`.
+    /// The include directories that package files name, and those of prefixes, of the system and of
+    /// its compilers. Their subdirectories are added, because users may name these with `-I`.
     fn searched(&mut self) -> &[PathBuf] {
         if self.searched.is_none() {
             let mut dirs = self.interfaces.dirs.clone();
@@ -408,7 +414,8 @@ impl<'a> World<'a> {
         self.searched.as_deref().unwrap_or_default()
     }
 
-    /// The directories in a directory.
+    /// The directories and links in a directory. Records an error if the directory exists and
+    /// cannot be listed.
     fn inside(&mut self, dir: &Path) -> Vec<PathBuf> {
         let mut out = Vec::new();
         let listed = self.tree.list(dir, &mut |name, node| {
@@ -426,7 +433,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// True if the evaluation of a CMake package was completed and found no absent dependency.
+/// True if every evaluation of a CMake package reached its end and found no absent dependency.
 fn is_met(package: &CMakePackage) -> bool {
     let outcomes =
         [&package.outcome].into_iter().chain(package.components.iter().map(|(_, one)| one));

@@ -1,5 +1,7 @@
-//! Results of evaluated packages. A result is reused for an equal request if the packages around
-//! that request give the same answers to all lookups of the evaluation.
+//! Memoises the results of evaluated CMake packages. The evaluation of a package looks up
+//! variables, targets and commands in its enclosing packages: those that request it, directly or
+//! not. A result is reused for an equal request if the enclosing packages give the same answers to
+//! all of these lookups.
 
 use crate::cmake::{Manner, PackageOutcome, PackageScope, ScopeAnswer, ScopeLookup};
 use crate::id::FastMap;
@@ -7,25 +9,26 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Maximum number of answers that are kept for one result.
+/// Maximum number of answers that are stored with one result. A result with more is not stored.
 const MOST_ANSWERS: usize = 20_000;
-/// Maximum number of answers that are kept in all.
+/// Maximum number of answers that are stored in all.
 const MOST_KEPT: usize = 2_000_000;
-/// Maximum number of results for one request.
+/// Maximum number of results that are stored for one request.
 const MOST_RESULTS: usize = 8;
 
 /// The key of a request: configuration file, name of the package, components, version and options.
 /// The last field is true if a consumer made the request, and false if another package did. The
-/// name is part of the key, because the file sets variables that begin with the requested spelling.
+/// name is part of the key, because the file sets variables that begin with the name as requested.
 pub(super) type RequestKey = (PathBuf, Vec<u8>, Vec<Vec<u8>>, Option<Vec<u8>>, Manner, bool);
 
-/// The answers that an evaluation got from the packages around it.
+/// The answers that an evaluation got from its enclosing packages.
 #[derive(Default)]
 struct SeenAnswers {
     answers: FastMap<ScopeLookup, ScopeAnswer>,
-    /// Configuration files that it requested, each with true if that package was being evaluated.
+    /// Configuration files that the evaluation requested, each with true if the file's package was
+    /// being evaluated at that time.
     requested: FastMap<PathBuf, bool>,
-    /// True if there are too many answers to keep.
+    /// True if there are too many answers to store, so that they are incomplete.
     is_full: bool,
 }
 
@@ -46,13 +49,14 @@ impl SeenAnswers {
 /// A package that is being evaluated.
 struct OpenPackage {
     path: PathBuf,
-    /// Its scope, while a package that it requested is evaluated.
+    /// The scope of this package while a package that it requested is evaluated; `None` otherwise.
     scope: Option<PackageScope>,
     seen: RefCell<SeenAnswers>,
 }
 
 impl OpenPackage {
-    /// Adds the answers that an evaluation for this package got from the packages around this one.
+    /// Adds the answers that a package requested by this one got from the packages that enclose
+    /// both.
     fn take(&self, seen: &SeenAnswers) {
         let mut own = self.seen.borrow_mut();
         own.is_full |= seen.is_full;
@@ -66,7 +70,7 @@ impl OpenPackage {
     }
 }
 
-/// Results, and the packages that are being evaluated.
+/// The stored results, and the packages that are being evaluated.
 #[derive(Default)]
 pub(super) struct Memo {
     known: FastMap<RequestKey, Vec<(SeenAnswers, Arc<PackageOutcome>)>>,
@@ -76,8 +80,8 @@ pub(super) struct Memo {
 }
 
 impl Memo {
-    /// Finds a stored result for the request `key` that holds in the scopes of the packages under
-    /// evaluation. Also returns the number of answers that were compared.
+    /// Finds a stored result for the request `key` that holds in the present enclosing packages.
+    /// Also returns the number of answers that were compared, as a measure of work.
     pub(super) fn get(&self, key: &RequestKey) -> (Option<Arc<PackageOutcome>>, usize) {
         let mut compared = 0;
         for (seen, outcome) in self.known.get(key).into_iter().flatten() {
@@ -94,23 +98,24 @@ impl Memo {
         (None, compared)
     }
 
-    /// The number of packages that are being evaluated.
+    /// The number of packages that are being evaluated, each requested by the one before.
     pub(super) fn depth(&self) -> usize {
         self.open.len()
     }
 
-    /// The configuration file of the innermost package that is being evaluated.
+    /// The configuration file of the innermost package that is being evaluated; `None` if there is
+    /// none.
     pub(super) fn innermost(&self) -> Option<&Path> {
         self.open.last().map(|open| open.path.as_path())
     }
 
-    /// Begins the evaluation of a package.
+    /// Records that the package with the configuration file `path` is now the innermost one.
     pub(super) fn begin(&mut self, path: PathBuf) {
         self.open.push(OpenPackage { path, scope: None, seen: RefCell::default() });
     }
 
-    /// Ends the evaluation of a package. The result is kept if `is_whole` is true and no limit is
-    /// reached.
+    /// Ends the evaluation of the innermost package. Its result is stored if `is_whole` is true and
+    /// no limit of this module is reached.
     pub(super) fn end(&mut self, key: RequestKey, outcome: Arc<PackageOutcome>, is_whole: bool) {
         let Some(OpenPackage { seen, .. }) = self.open.pop() else { return };
         let seen = seen.into_inner();
@@ -139,19 +144,19 @@ impl Memo {
         self.open.iter().any(|open| open.path == path)
     }
 
-    /// Keeps the scope of the innermost package while it requests another one.
+    /// Stores the scope of the innermost package while it requests another one.
     pub(super) fn keep(&mut self, scope: PackageScope) {
         if let Some(open) = self.open.last_mut() {
             open.scope = Some(scope);
         }
     }
 
-    /// Returns the scope of the innermost package.
+    /// Returns the scope that [`Self::keep`] stored for the innermost package.
     pub(super) fn take(&mut self) -> PackageScope {
         self.open.last_mut().and_then(|open| open.scope.take()).unwrap_or_default()
     }
 
-    /// The answer of the packages around the innermost one. Records that the result of the
+    /// The answer of the packages that enclose the innermost one. Records that the result of the
     /// innermost package depends on this answer.
     pub(super) fn enclosing(&self, sought: &ScopeLookup) -> ScopeAnswer {
         let answer = self.answer(sought);
@@ -161,7 +166,7 @@ impl Memo {
         answer
     }
 
-    /// The answer of the innermost scope that has one; `Absent` if none has.
+    /// The answer of the innermost stored scope that has one; `Absent` if none has.
     fn answer(&self, sought: &ScopeLookup) -> ScopeAnswer {
         let scopes = self.open.iter().rev().filter_map(|open| open.scope.as_ref());
         let mut answers = scopes.filter_map(|scope| scope.answer(sought));

@@ -1,6 +1,6 @@
-//! Checks the text files of packages: the files that they name, and the packages that they require.
-//! The walk lists the text files. This module reads them up to a bound, and only for rules that
-//! want them. They are not in the corpus, because no loader reads them.
+//! Checks the text files of packages: whether the files that they name, and the packages that they
+//! require, exist. The walk lists the text files. This module reads them up to a limit, and only
+//! for rules that want them. They are not in the corpus, because no loader reads them.
 
 mod cmake;
 mod headers;
@@ -26,11 +26,12 @@ use std::path::{Path, PathBuf};
 /// The text files that the walks listed, and the given paths.
 #[derive(Default)]
 pub(super) struct Texts {
-    /// Below the audited paths.
+    /// Text files below the audited paths.
     pub(super) audited: Vec<WalkedText>,
-    /// Below the `--lib-path` directories.
+    /// Text files below the `--lib-path` directories.
     pub(super) beside: Vec<WalkedText>,
-    /// Files that were given by name: they are checked in any directory.
+    /// Files that were given by name. They are checked even if they are outside of the usual
+    /// directories.
     pub(super) given: FastSet<PathBuf>,
 }
 
@@ -39,13 +40,13 @@ impl Texts {
         self.audited.is_empty()
     }
 
-    /// The given paths that are files.
+    /// The paths in `given` that are files.
     pub(super) fn files(given: &[GivenPath]) -> Vec<PathBuf> {
         let files = given.iter().filter(|given| given.kind == Ok(EntryType::File));
         files.map(|given| given.path.clone()).collect()
     }
 
-    /// Adds the directories of given text files. Text files are not in the corpus, so
+    /// Adds the directories of given text files to `prefixes`. Text files are not in the corpus, so
     /// `collected::prefixes` does not see them.
     pub(super) fn add_given(&self, prefixes: &mut Prefixes) {
         for text in self.audited.iter().filter(|text| self.given.contains(&text.path)) {
@@ -53,7 +54,8 @@ impl Texts {
         }
     }
 
-    /// Audited files of a class, sorted. A link to a file in an audited prefix is skipped.
+    /// The audited files of a class that are checked, sorted. A link to a file in an audited prefix
+    /// is skipped: that file is checked by its own path.
     fn judged(&self, class: Class, tree: &dyn Tree, prefixes: &Prefixes) -> Vec<PathBuf> {
         let is_other = |text: &WalkedText| {
             text.is_link && tree.real_path(&text.path).is_ok_and(|real| prefixes.contain(&real))
@@ -65,19 +67,19 @@ impl Texts {
         own
     }
 
-    /// All files of a class, including those of `--lib-path`.
+    /// All walked files of a class, including files of `--lib-path`.
     pub(super) fn all(&self, class: Class) -> impl Iterator<Item = &Path> {
         let all = self.audited.iter().chain(&self.beside);
         all.filter(move |text| text.class == class).map(|text| text.path.as_path())
     }
 }
 
-/// The results for all text files that rules want.
+/// The results of the checks of all text files that rules want.
 #[derive(Default)]
 pub struct PackageText {
-    /// Package files of pkg-config.
+    /// The audited package files of pkg-config.
     pub pkg_config: Vec<PkgConfigFile>,
-    /// CMake packages.
+    /// The audited CMake packages.
     pub cmake: Vec<CMakePackage>,
     /// Configuration files of CMake packages whose evaluation reached a limit or could not be
     /// decided, with the reason.
@@ -124,7 +126,7 @@ pub(super) fn find(
 }
 
 /// The content of a text file. The error is a reason for the report: the file has more than `most`
-/// bytes, or cannot be read.
+/// bytes, or it cannot be read.
 fn read(tree: &dyn Tree, path: &Path, most: u64) -> Result<Vec<u8>, String> {
     let handle = open(tree, path)?;
     let len = handle.stat().len;
@@ -134,7 +136,8 @@ fn read(tree: &dyn Tree, path: &Path, most: u64) -> Result<Vec<u8>, String> {
     bytes(&handle, len)
 }
 
-/// The first `most` bytes of a text file.
+/// The first `most` bytes of a text file, or all bytes of a shorter one. The error is a reason for
+/// the report.
 fn read_start(tree: &dyn Tree, path: &Path, most: u64) -> Result<Vec<u8>, String> {
     let handle = open(tree, path)?;
     bytes(&handle, handle.stat().len.min(most))

@@ -1,6 +1,6 @@
-//! Package files of pkg-config: the packages that they require, and the files and directories that
-//! their flags name. Each flag is checked once, in the file that has it. Files that the compiler or
-//! another prefix may provide are not checked.
+//! Checks package files of pkg-config: whether the packages that they require, and the files and
+//! directories that their flags name, exist. Each flag is checked once, in the file that has it.
+//! Flags are not checked if the compiler or another prefix may provide the file.
 
 use super::{Texts, read};
 use crate::format::pkg_config::{self, Flag, FlagKind, MOST, PkgConfig, Requirement};
@@ -15,46 +15,47 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// One audited package file.
+/// An audited package file, and the results of its checks.
 pub struct PkgConfigFile {
-    /// Its path.
+    /// The path of the package file.
     pub path: PathBuf,
-    /// Its content.
+    /// The parsed content of the file.
     pub content: Arc<PkgConfig>,
     /// Requirements that no known package satisfies.
     pub unmet: Vec<Unmet>,
-    /// True if a required package file cannot be read.
+    /// True if a required package could not be checked, because its package file cannot be read.
     pub has_unread: bool,
     /// Flags that name a missing file, directory or library.
     pub missing: Vec<MissingFlag>,
 }
 
-/// A requirement that is not satisfied.
+/// A requirement of a package file that no known package satisfies.
 pub struct Unmet {
-    /// The requirement.
+    /// The name of the required package, with the version that it must have, if any.
     pub requirement: Requirement,
-    /// A package of that name with another version.
+    /// The path and the version of a package with the required name, but another version; `None` if
+    /// no package has the name.
     pub found: Option<(PathBuf, Vec<u8>)>,
-    /// True if the package file is in a store and no package of that name was found: the consumer's
-    /// own environment may have the required package.
+    /// True if the package file is in a store and no package has the required name. The consumer's
+    /// own environment may then have it.
     pub may_come: bool,
 }
 
-/// The result for a requirement that is satisfied, or that may be satisfied.
+/// The way in which a requirement is satisfied, or may be satisfied.
 enum Satisfied {
-    /// By this package file.
+    /// This package file satisfies the requirement.
     By(PathBuf),
-    /// By pkgconf itself.
+    /// pkgconf itself provides the package.
     ByPkgconf,
-    /// Unknown: the package file that pkgconf would find cannot be read.
+    /// The result is unknown: the package file that pkgconf would find cannot be read.
     Unknown,
 }
 
 /// A flag that names a missing file, directory or library.
 pub struct MissingFlag {
-    /// The flag.
+    /// The flag, including the missing name or path.
     pub flag: Flag,
-    /// True if the path lies in a directory for builds, such as `/build`.
+    /// True if the path is in a directory for builds, such as `/build`.
     pub is_build: bool,
 }
 
@@ -70,22 +71,22 @@ const TRIPLETS: [&str; 8] = [
     "loongarch64-linux-gnu",
 ];
 
-/// Libraries of the compiler and of the C library, which a prefix may lack.
+/// Libraries of the compiler and of the C library, by their name for `-l`. A prefix may lack them.
 const OF_COMPILER: [&str; 26] = [
     "c", "m", "dl", "rt", "pthread", "util", "resolv", "crypt", "nsl", "anl", "gcc", "gcc_s",
     "gcc_eh", "stdc++", "stdc++fs", "supc++", "gomp", "quadmath", "gfortran", "atomic", "asan",
     "tsan", "ubsan", "objc", "omp", "iomp5",
 ];
 
-/// Directories below which packages are built.
+/// Directories below which packages are usually built.
 const BUILD: [&str; 7] = ["/tmp", "/var/tmp", "/home", "/root", "/build", "/usr/src", "/nix/build"];
 /// Directories whose content a running system creates.
 const VOLATILE: [&str; 4] = ["/run", "/var", "/tmp", "/etc"];
-/// Maximum number of package files, or of store items, that are followed from one file.
+/// Maximum number of package files, or of store items, that are reached from one package file.
 const MOST_FOLLOWED: usize = 4096;
 
-/// Checks the package files that were given, and those that the walk found in directories named
-/// `pkgconfig` or to which a link there leads, except `*-uninstalled.pc`. Adds the header directories that these files and their
+/// Checks the package files that were given, and the files that pkg-config finds among those of the
+/// walk, except `*-uninstalled.pc`. Adds the header directories that these files and their
 /// requirements name to `dirs`.
 pub(super) fn find(
     tree: &dyn Tree,
@@ -146,12 +147,12 @@ fn is_found(tree: &dyn Tree, path: &Path) -> bool {
     searched.any(|searched| searched == dir || is_same(&searched.join(name)))
 }
 
-/// The name of a package: that of its file without `.pc`.
+/// The name of a package: its file name without `.pc`.
 fn name_of(path: &Path) -> &[u8] {
     path.file_stem().map(OsStr::as_bytes).unwrap_or_default()
 }
 
-/// Package files that were read, and kinds of paths, cached.
+/// Caches package files that were read, and the kinds of paths that were looked up.
 struct PkgConfigCache<'a> {
     tree: &'a dyn Tree,
     prefixes: &'a Prefixes,
@@ -164,9 +165,10 @@ struct PkgConfigCache<'a> {
     unread: Vec<UnreadablePath>,
 }
 
-/// Directories by which the flags of one file are checked.
+/// The directories that decide how the flags of one package file are checked.
 struct PackageDirs {
-    /// The directory that stands for `/`, if the tree around the file was moved.
+    /// The directory that takes the place of `/`, if the file is in a tree that was moved; `None`
+    /// otherwise.
     base: Option<PathBuf>,
     /// Directories of the package. A path below one of them belongs to the package.
     own: Vec<PathBuf>,
@@ -175,14 +177,15 @@ struct PackageDirs {
 }
 
 impl PackageDirs {
-    /// The paths at which `path` may be: below `base`, if the tree was moved, and `path` itself.
+    /// The paths at which the file for `path` may be: below `base`, if the tree was moved, and at
+    /// `path` itself.
     fn paths(&self, path: &Path) -> Vec<PathBuf> {
         let moved =
             self.base.as_ref().and_then(|base| Some(base.join(path.strip_prefix("/").ok()?)));
         moved.into_iter().chain([path.to_path_buf()]).collect()
     }
 
-    /// The directories `end` in the multiarch directories of each base, and in the base itself.
+    /// The subdirectory `end` of each of `bases`, and of each multiarch directory in them.
     fn system(&self, bases: &[&str], end: &str) -> Vec<PathBuf> {
         let mut out = Vec::new();
         for base in bases {
@@ -264,15 +267,16 @@ impl PkgConfigCache<'_> {
         PkgConfigFile { path, content, unmet, has_unread, missing }
     }
 
-    /// The package that satisfies a requirement. The error is a package of that name with another
-    /// version, if any.
+    /// Finds the package that satisfies a requirement. The error means that none does. Its value is
+    /// the path and version of a package with the required name, but another version; `None` if no
+    /// package has the name.
     fn requirement(
         &mut self,
         from: &Path,
         place: &PackageDirs,
         wanted: &Requirement,
     ) -> Result<Satisfied, Option<(PathBuf, Vec<u8>)>> {
-        // Packages that pkgconf itself provides.
+        // pkgconf itself provides these packages.
         if [b"pkg-config".as_slice(), b"pkgconf"].contains(&wanted.name.as_slice()) {
             return Ok(Satisfied::ByPkgconf);
         }
@@ -298,8 +302,8 @@ impl PkgConfigCache<'_> {
         provider.map(Satisfied::By).ok_or(other)
     }
 
-    /// Package files of a name, in the order in which pkg-config would find them. Walked files with
-    /// that name come last.
+    /// Package files with this name, in the order in which pkg-config would find them. Walked files
+    /// with the name come last, wherever they are.
     fn packages_named(&mut self, from: &Path, place: &PackageDirs, name: &[u8]) -> Vec<PathBuf> {
         let file = [name, b".pc"].concat();
         let file = Path::new(OsStr::from_bytes(&file));
@@ -327,7 +331,8 @@ impl PkgConfigCache<'_> {
         out
     }
 
-    /// Package file directories of a store item and of all that it propagates, directly or not.
+    /// The directories of package files in store items `own`, and in all items that these
+    /// propagate, directly or not.
     fn propagated(&mut self, own: &[PathBuf]) -> Vec<PathBuf> {
         let (mut out, mut met, mut todo) = (Vec::new(), FastSet::default(), own.to_vec());
         while let Some(item) = todo.pop().filter(|_| met.len() < MOST_FOLLOWED) {
@@ -366,7 +371,7 @@ impl PkgConfigCache<'_> {
         all.filter(|(one, _)| fits(one)).map(|(_, path)| path.clone()).next()
     }
 
-    /// Directories of `-I` flags of a file.
+    /// The absolute directories in `-I` flags of a package file.
     fn include_dirs(&self, path: &Path, content: &Result<Arc<PkgConfig>, String>) -> Vec<PathBuf> {
         let Ok(content) = content else { return Vec::new() };
         let place = self.place(path, content);
@@ -378,9 +383,9 @@ impl PkgConfigCache<'_> {
         dirs.flat_map(|dir| place.paths(&without_dots(dir))).collect()
     }
 
-    /// Directories of `-L` flags of a file and of its public requirements, direct or not. `None` if
-    /// the list is incomplete: a requirement is unmet or cannot be read, a file has a defect, a
-    /// directory is relative, or there are too many files.
+    /// The directories in `-L` flags of a package file and of its public requirements, direct or
+    /// not. `None` if the list is incomplete: a requirement is unmet or unreadable, a file has a
+    /// defect, a directory is relative, or there are too many files.
     fn library_dirs(&mut self, path: &Path, content: &Arc<PkgConfig>) -> Option<Vec<PathBuf>> {
         let (mut out, mut met) = (Vec::new(), FastSet::default());
         let mut todo = vec![(path.to_path_buf(), Arc::clone(content))];
@@ -445,7 +450,7 @@ impl PkgConfigCache<'_> {
         out
     }
 
-    /// True if a path does not exist, and belongs to the package or lies in a directory for builds.
+    /// True if a path does not exist, and belongs to the package or is in a directory for builds.
     /// In a moved tree, all paths belong to the package. A path in `VOLATILE` belongs to the
     /// package only if the package itself lies there.
     fn is_missing_path(&mut self, place: &PackageDirs, path: &Path) -> bool {
@@ -481,15 +486,16 @@ impl PkgConfigCache<'_> {
         if dirs.iter().chain(&system).any(|dir| is_there(self, dir)) {
             return false;
         }
-        // A system that can link a program has all its libraries. On other systems, the consumer
-        // may search further directories, so only the package's own library is checked.
+        // A system that has `libc.so`, and so can link a program, is assumed to have all libraries.
+        // On other systems, the consumer may search further directories, so only the package's own
+        // library is checked.
         let can_link = system.iter().any(|dir| self.is_file(&dir.join("libc.so")));
         let is_own = dirs.iter().any(|dir| place.own.iter().any(|own| dir.starts_with(own)));
         can_link || is_own && resembles(name, package)
     }
 }
 
-/// The directory that stands for `/` if the tree around `dir` was moved: `/x` for
+/// The directory that takes the place of `/`, if `dir` is in a tree that was moved: `/x` for
 /// `/x/usr/lib/pkgconfig` with the stated prefix `/usr`.
 fn moved_base(dir: &Path, stated: Option<&Path>) -> Option<PathBuf> {
     let stated = stated?.strip_prefix("/").ok().filter(|stated| stated.file_name().is_some())?;

@@ -1,5 +1,4 @@
-//! Recognises interchangeable definitions of one name: it does not matter which one a reference
-//! gets.
+//! Recognises interchangeable definitions of one name: a reference may get any of them.
 
 use crate::format::elf::Object;
 use crate::format::elf::tables::Symbol;
@@ -8,10 +7,11 @@ use object::elf;
 /// True if these definitions of a name are interchangeable. All must have the same type. They must
 /// have the same size too, unless they are C++ functions: each object optimises its own copy.
 ///
-/// Compilers emit inline functions, templates, class data and their variables in each object that
-/// uses them (Itanium C++ ABI 5.2). These definitions are weak or unique, but link-time
-/// optimisation makes some of them strong. One C++ definition may be strong: a library may export a
-/// function that other objects take from its headers.
+/// Compilers emit inline functions, instances of templates, class data and local variables of
+/// inline functions in each object that uses them (Itanium C++ ABI 5.2). These definitions are weak
+/// or unique, but link-time optimisation makes some of them strong. One C++ definition may be
+/// strong: a library exports a function, and other objects emit the inline definition from its
+/// headers.
 pub fn are_alike<'s>(symbols: &(impl Iterator<Item = &'s Symbol<'s>> + Clone)) -> bool {
     let Some(first) = symbols.clone().next() else { return true };
     let is_cxx = symbols.clone().all(|symbol| symbol.name.starts_with(b"_Z"));

@@ -2,10 +2,10 @@
 //! interchangeable. Most names with several definitions are inline functions and templates, which
 //! are interchangeable.
 //!
-//! [`Contested::find`] finds these names and the libraries that define or use them, from the hash
-//! tables and references of libraries. [`Contested::take`] reads the relocations of these libraries
-//! only. `answer` binds these relocations under the entry points that load two definitions. Entry
-//! points with the same `Decisive` key share one answer.
+//! [`Contested::find`] finds contested names and the libraries that define or use them, from the
+//! hash tables and references of libraries. [`Contested::take`] stores the relocations of these
+//! libraries that use such a name. `answer` binds these relocations under the entry points that
+//! load two definitions. Entry points with the same `Decisive` key share one answer.
 //!
 //! References of the program itself are skipped, because the scope of a program is always its own
 //! closure.
@@ -33,7 +33,7 @@ use crate::resolve::{Closure, LOADER, ROOT};
 use object::elf;
 use rayon::prelude::*;
 
-/// The number of a contested name.
+/// A contested name, as an index in [`Contested::hashes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct ContestedName(u32);
 
@@ -42,9 +42,9 @@ struct ContestedName(u32);
 pub struct Contested {
     /// By file: the names that it defines, ascending.
     defined: FastMap<FileId, Vec<ContestedName>>,
-    /// By file: the symbols that a relocation may use, with their names.
+    /// By file: its symbols with a contested name. [`Self::take`] replaces them by relocations.
     used: FastMap<FileId, Vec<Used>>,
-    /// By file: the relocations that use a symbol in `used`, in the loader's order.
+    /// By file: the relocations that use a contested name, in the loader's order.
     relocations: FastMap<FileId, Vec<(Relocation, ContestedName)>>,
     /// By file: the names in `relocations`, ascending.
     referred: FastMap<FileId, Vec<ContestedName>>,
@@ -54,8 +54,8 @@ pub struct Contested {
     by_word: FastMap<HashWord, ContestedName>,
     /// By name: its GNU hash without the lowest bit.
     hashes: Vec<u32>,
-    /// By file: contested names for which the linker made a symbol because the file defines a
-    /// version of that name. Such a symbol is not a definition.
+    /// By file: contested names for which its linker added an absolute symbol, because a version of
+    /// the file has the same name. This symbol is not a definition.
     versions: FastMap<FileId, Vec<ContestedName>>,
 }
 
@@ -66,14 +66,14 @@ pub(super) struct Marks {
     twice: RoundSet,
 }
 
-/// A symbol and its name.
+/// A symbol of a file, and the contested name that it has.
 #[derive(Clone, Copy)]
 struct Used {
     symbol: SymbolIndex,
     name: ContestedName,
 }
 
-/// The contested words in the hash table of one library.
+/// The words that the hash table of one library shares with others of a scope.
 #[derive(Default)]
 struct InTable<'a> {
     /// Definitions, each with its word and its GNU hash without the lowest bit.
@@ -82,8 +82,8 @@ struct InTable<'a> {
     named_after_version: Vec<HashWord>,
 }
 
-/// The definitions in the hash table of a library, if their words are in `shared`. `filter` holds
-/// the same words.
+/// The symbols in the hash table of a library whose words are in `shared`. `filter` holds the same
+/// words, and quickly rejects most others.
 fn shared_definitions<'a>(
     view: View<'a>,
     file: FileId,
@@ -130,7 +130,7 @@ impl Contested {
         Ok(out)
     }
 
-    /// Numbers the words of `shared` whose definitions differ; returns the files that define each.
+    /// Numbers the words of `shared` whose definitions differ; returns their definers, by number.
     fn name(
         &mut self,
         view: View<'_>,
@@ -183,8 +183,8 @@ impl Contested {
         definers
     }
 
-    /// Lists the symbols of `libraries` that refer to a contested name of which two definitions may
-    /// be loaded.
+    /// Lists the symbols of each library that have a contested name, if a scope of this library may
+    /// load two files that define the name.
     fn note_used(
         &mut self,
         view: View<'_>,
@@ -197,7 +197,7 @@ impl Contested {
         self.used = used.collect();
     }
 
-    /// The symbols of one library that refer to the names.
+    /// The symbols of one library for [`Self::note_used`].
     fn used_by(
         &self,
         view: View<'_>,
@@ -233,7 +233,7 @@ impl Contested {
         used
     }
 
-    /// Stores the relocations that use the names. The error lists the relocations to read first.
+    /// Stores the relocations of contested names. The error lists the relocations to read first.
     pub fn take(&mut self, view: View<'_>) -> Result<(), Vec<Need>> {
         let needs = self.used.keys().filter_map(|file| view.relocations(*file).err());
         let mut needs: Vec<Need> = needs.collect();
@@ -311,7 +311,7 @@ impl Contested {
             return Ok(Sources::default());
         };
         let mut part = self.part_of_program(view, program, here)?;
-        // A copy under another name of the same data.
+        // All copy relocations are added: the program may copy the same data under another name.
         let all = view.relocations(program).map_err(|need| vec![need])?;
         let is_copy = |relocation: &&Relocation| relocation.class() == LookupClass::Copy;
         part.list.extend(all.list.iter().filter(is_copy));
@@ -337,7 +337,7 @@ impl Contested {
             names.into_iter().any(|name| marks.twice.contains(name.0 as usize))
         };
         let mut out = Decisive::new(closure.root.loader.index());
-        // The bindings of the host program itself fix unique definitions.
+        // The bindings of the host program itself decide unique definitions.
         if let Some(host) = closure.host()
             && here.iter().any(|name| self.unique.contains(name))
         {
@@ -374,8 +374,8 @@ impl Contested {
         Ok(found)
     }
 
-    /// The names that two modules in the scope of `closure` define, without the program ([`ROOT`]).
-    /// `marks.twice` receives the same names. Empty if the loader stops.
+    /// The names that at least two modules in the scope of `closure` define, without counting the
+    /// program ([`ROOT`]). `marks.twice` receives the same names. Empty if the loader stops.
     fn here(
         &self,
         closure: &Closure,
@@ -460,7 +460,7 @@ impl Contested {
         Ok(pass.unique)
     }
 
-    /// The relocations of a host program that use the names of `here`.
+    /// The relocations of a program that use the names of `here`.
     fn part_of_program(
         &self,
         view: View<'_>,
@@ -593,8 +593,8 @@ fn symbol(object: &Object, winner: Winner) -> Option<Symbol<'_>> {
     object.tables.as_ref()?.symbol(winner.candidate.symbol)
 }
 
-/// True if an answer is a definition. An undefined entry counts as a definition only if it has a
-/// value. Relocations of thread-local names accept only defined entries (`elf_machine_type_class`).
+/// True if an answer is a definition. An undefined entry with a value is one. A thread-local one
+/// without a value is not: its relocations require defined entries (`elf_machine_type_class`).
 fn defines(winner: &Winner, symbol: &Symbol<'_>) -> bool {
     !winner.candidate.undefined || symbol.value != 0
 }

@@ -27,7 +27,7 @@ impl Decisive {
         Self { key: vec![loader as u64], modules: Vec::new() }
     }
 
-    /// Adds a number on which the answer depends.
+    /// Adds a number, such as the id of a host program, on which the answer depends.
     pub(super) fn add_number(&mut self, number: usize) {
         self.key.push(number as u64);
     }
@@ -71,7 +71,7 @@ impl Decisive {
     }
 }
 
-/// For each entry point, the first one with the same key; `None` for an empty key.
+/// For each entry point, the first entry point with the same key; `None` for an empty key.
 pub(super) fn firsts(all: &[Decisive]) -> Vec<Option<usize>> {
     let mut known: FastMap<&[u64], usize> = FastMap::default();
     let keys = all.iter().map(|one| &one.key[..]).enumerate();

@@ -1,15 +1,15 @@
 //! Two binding queries: the names that two libraries of a scope define differently, and the
 //! libraries that each object binds to. Under glibc's rules, neither binds every reference.
 //!
-//! Both give the same answers as `relocation_pass`, which binds every relocation
-//! (`elf/dl-lookup.c`, `elf/dl-reloc.c`, `elf/do-rel.h`; for musl `ldso/dynlink.c`). Both compare
-//! the words of hash tables to find names that several objects of one scope define (`words`,
-//! `together`).
+//! Both queries give the same answers as `relocation_pass`, which binds every relocation
+//! (`elf/dl-lookup.c`, `elf/dl-reloc.c`, `elf/do-rel.h`; for musl `ldso/dynlink.c`). Both queries
+//! find the names that several objects of one scope define. They compare the words of hash tables:
+//! GNU hashes without the lowest bit (`words`, `together`).
 //!
 //! - [`contested`] answers the first query.
-//! - For the second query, `names` finds such names, and `standalone` binds each object in its own
-//!   closure. Under each entry point, `scope` repeats a lookup only if another object can change
-//!   the binding. Equal references are looked up once (`question`).
+//! - For the second query, `names` finds the names with several definitions, and `standalone` binds
+//!   each object in its own closure. Under each entry point, `scope` repeats a lookup only if
+//!   another object can change the binding. Equal references are looked up once (`question`).
 //!
 //! `audit` runs [`QueryAnswers::find_duplicates`] and [`QueryAnswers::find_bound`], and reads the
 //! missing facts.
@@ -44,17 +44,17 @@ use rayon::prelude::*;
 use scope::QueryWorker;
 use standalone::Standalone;
 
-/// The requested queries.
+/// The queries that the enabled rules request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestedQueries {
-    /// Names that two libraries of a scope define differently.
+    /// True for the query about names that two libraries of a scope define differently.
     pub duplicates: bool,
-    /// Libraries that objects bind to.
+    /// True for the query about the libraries to which each object binds.
     pub bound: bool,
 }
 
 impl RequestedQueries {
-    /// The queries in `wants`.
+    /// The queries that `wants` asks for.
     pub fn by(wants: Wants) -> Self {
         Self {
             duplicates: wants.holds(Wants::DUPLICATE_DEFINITIONS),
@@ -63,21 +63,21 @@ impl RequestedQueries {
     }
 }
 
-/// The input of the queries.
+/// The input of both queries.
 #[derive(Clone, Copy)]
 pub struct QueryInput<'a> {
-    /// The facts.
+    /// The facts of all files.
     pub view: View<'a>,
-    /// The entry points.
+    /// The entry points with their closures.
     pub closures: &'a Closures,
-    /// The bindings of each entry point.
+    /// The bindings of each entry point, in the order of `closures`.
     pub bindings: &'a [RootBinding],
     /// By file: the undefined references and the providers in its own closure. Empty if results may
     /// not be reused.
     pub own: &'a OwnBindings,
-    /// Interned strings of closures.
+    /// The texts of the names in closures.
     pub strings: &'a Strings,
-    /// Loaders of entry points.
+    /// The loaders of the entry points, whose rules decide the lookups.
     pub loaders: &'a Loaders,
     /// True if the loader starts programs, false if it only traces them as `ldd` does.
     pub started: bool,
@@ -98,9 +98,11 @@ fn is_glibc(source: QueryInput<'_>, closure: &Closure) -> bool {
 #[derive(Debug, Default)]
 pub struct QueryAnswers {
     duplicates: IdVec<RootId, Vec<DuplicateName>>,
-    /// Keys and answers of the first query that are complete, kept while other entry points lack
-    /// facts.
+    /// By entry point: the key that decides its answer to the query about duplicate names; `None`
+    /// if facts are missing. Kept until all entry points have an answer.
     decisive_so_far: Vec<Option<Decisive>>,
+    /// By entry point: its answer to the query about duplicate names; `None` if facts are missing.
+    /// Kept until all entry points have an answer.
     duplicates_so_far: Vec<Option<Vec<DuplicateName>>>,
     bound: IdVec<RootId, Vec<BoundLibrary>>,
 }
@@ -109,9 +111,9 @@ pub struct QueryAnswers {
 /// library uses the name, and the definitions are not interchangeable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DuplicateName {
-    /// The name.
+    /// The name, without its version.
     pub name: Box<[u8]>,
-    /// The version that the referrers ask for.
+    /// The version that the referrers ask for; `None` if they ask for no version.
     pub version: Option<Box<[u8]>>,
     /// The definitions that can satisfy the references, in scope order. A lookup with the default
     /// [route](super::lookup::Route) gets the first. A lookup for a PLT relocation skips
@@ -122,24 +124,24 @@ pub struct DuplicateName {
 }
 
 impl DuplicateName {
-    /// The definitions that `referrer` does not get.
+    /// The definitions that `referrer` does not get, because another one comes first.
     pub fn losers(&self, referrer: Referrer) -> impl Iterator<Item = &Definition> {
         self.definitions.iter().filter(move |definition| definition.module != referrer.winner)
     }
 }
 
-/// One definition of a name.
+/// One of several definitions of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// The module.
+    /// The module with the definition.
     pub module: ModuleId,
-    /// Index in its dynamic symbol table.
+    /// Index of the definition in the module's dynamic symbol table.
     pub symbol: SymbolIndex,
-    /// True if the program fixes the address of the function without defining it (a canonical PLT
-    /// entry).
+    /// True if the program determines the address of the function without defining it (a canonical
+    /// PLT entry).
     pub is_address: bool,
-    /// For data that the program copies, or a function whose address it fixes: the module that
-    /// defines it. `None` for the program's own definitions and for those of libraries.
+    /// For data that the program copies, or a function whose address it determines: the module that
+    /// defines it. `None` for the program's own definitions and for definitions of libraries.
     pub source: Option<ModuleId>,
 }
 
@@ -152,8 +154,8 @@ impl Definition {
 }
 
 /// The modules to which relocations bind symbols of the program. For a symbol that the program
-/// defines, this is a copy relocation. For an undefined symbol with a value, it is the slot of a
-/// canonical PLT entry.
+/// defines, the relocation is a copy relocation. For an undefined symbol with a value, it fills the
+/// slot of a canonical PLT entry.
 #[derive(Default)]
 struct Sources {
     by_symbol: FastMap<SymbolIndex, ModuleId>,
@@ -163,7 +165,7 @@ struct Sources {
 }
 
 impl Sources {
-    /// The sources by `bindings`; `program` is the object of [`ROOT`].
+    /// Collects the sources from `bindings`; `program` is the object of [`ROOT`].
     fn new(bindings: &[Binding], program: Option<&Object>) -> Self {
         let mut out = Self::default();
         let tables = program.and_then(|program| program.tables.as_ref());
@@ -183,7 +185,7 @@ impl Sources {
     }
 }
 
-/// True for defined data.
+/// True if the symbol is data that the object defines.
 fn is_data(symbol: &Symbol<'_>) -> bool {
     symbol.section != elf::SHN_UNDEF.0 && elf::SymbolType(symbol.kind) == elf::STT_OBJECT
 }
@@ -193,9 +195,9 @@ fn is_data(symbol: &Symbol<'_>) -> bool {
 pub struct Referrer {
     /// The referring module.
     pub module: ModuleId,
-    /// Index in its dynamic symbol table.
+    /// Index of the reference in the module's dynamic symbol table.
     pub symbol: SymbolIndex,
-    /// The module whose definition it gets.
+    /// The module whose definition the reference gets.
     pub winner: ModuleId,
 }
 
@@ -204,9 +206,9 @@ pub struct Referrer {
 /// functions that the loader looks up for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BoundLibrary {
-    /// The referring module.
+    /// The module whose relocations bind to the library.
     pub module: ModuleId,
-    /// The module with the definition.
+    /// The module of the library.
     pub provider: ModuleId,
 }
 
@@ -287,13 +289,14 @@ impl QueryAnswers {
     }
 }
 
-/// The answers for some entry points, and the facts that the others lack.
+/// The answers for some entry points, and the facts that the other entry points lack.
 struct Lacking<T> {
     known: Vec<Option<T>>,
     needs: Vec<Need>,
 }
 
-/// Calls `answer` for all entry points without a known answer.
+/// Calls `answer` for all entry points without a known answer. Returns the answers for all entry
+/// points.
 fn each<T: Send, W: Default>(
     source: QueryInput<'_>,
     mut known: Vec<Option<T>>,
@@ -370,16 +373,16 @@ fn by_file(files: Vec<FileId>, list: Vec<Standalone<'_>>) -> Vec<Option<Standalo
 
 /// The files that glibc binds under the entry points.
 struct BoundFiles {
-    /// Files that other objects load.
+    /// Files that other objects load, and that may define names for them.
     libraries: Vec<FileId>,
     /// Files that are only entry points.
     entries: Vec<FileId>,
-    /// Files that are relocated.
+    /// Files whose references glibc's loader binds.
     referring: Vec<FileId>,
 }
 
 impl BoundFiles {
-    /// All files in a scope.
+    /// All files that are in a scope, each once.
     fn defining(&self) -> Vec<FileId> {
         [&self.libraries[..], &self.entries].concat()
     }

@@ -1,6 +1,6 @@
-//! Finds the names that several objects of one scope define. It compares only the 32-bit words of
-//! their hash tables. Two names that share a word cost only time, because the later lookup compares
-//! the text.
+//! Finds the names that several objects of one scope define. This module compares only the 32-bit
+//! words of their hash tables. Two names that share a word cost only time, because the later lookup
+//! compares the text.
 
 use super::together::Together;
 use super::words::{self, Defined, HashWord, WordSet, grouped, hashed};
@@ -12,7 +12,7 @@ use rayon::prelude::*;
 /// Sets of hash words, by which [`VaryingNames::find`] selects names whose binding may vary. They
 /// may have false positives.
 pub(super) struct WordSets {
-    /// Words that occur more than once.
+    /// Words that may occur in several hash tables.
     twice: WordSet,
     /// Words of `twice` or `open` that some object refers to.
     used: WordSet,
@@ -21,8 +21,8 @@ pub(super) struct WordSets {
 }
 
 impl WordSets {
-    /// Reads the hash tables. A word in the table of an entry point counts only if a library has it
-    /// too, because no scope contains two entry points.
+    /// Collects the words of the hash tables. A word of an entry point is in `twice` only if a
+    /// library has it too, because no scope contains two entry points.
     pub(super) fn count(view: View<'_>, libraries: &[FileId], entries: &[FileId]) -> Self {
         let tables = |file: &FileId| view.object(*file).and_then(hashed);
         let (once, twice) = words::twice(view, libraries);
@@ -39,7 +39,8 @@ impl WordSets {
         Self { twice, used, open }
     }
 
-    /// Records that an object refers to `word`; true if the word may occur more than once.
+    /// If `word` may occur in several hash tables, records that an object refers to it and returns
+    /// true.
     pub(super) fn note_used(&self, word: HashWord) -> bool {
         let is_twice = self.twice.contains(word);
         if is_twice {
@@ -66,7 +67,7 @@ impl VaryingName {
         self.0 as usize
     }
 
-    /// The word of a [`NameSet`] and the bit in it.
+    /// The index of a number in [`NameSet::bits`], and the name's bit in that number.
     fn place(self) -> (usize, u64) {
         (self.0 as usize / 64, 1 << (self.0 % 64))
     }
@@ -117,11 +118,12 @@ pub(super) enum InFile {
     Many(NameSet),
 }
 
-/// All words whose binding may vary, and the files whose hash tables contain each.
+/// All words whose references may bind differently under some entry point, and the files whose hash
+/// tables contain each word.
 #[derive(Default)]
 pub(super) struct VaryingNames {
     by_word: FastMap<HashWord, VaryingName>,
-    /// The names in each file's hash table, by file.
+    /// By file: the names in its hash table.
     defined: Vec<InFile>,
     /// By name: files that other objects load and whose hash table has the name, ascending.
     libraries: Vec<Box<[FileId]>>,
@@ -130,8 +132,8 @@ pub(super) struct VaryingNames {
 }
 
 impl VaryingNames {
-    /// Collects two kinds of words: those in two files of one scope, and those that an object
-    /// refers to without a definition in its own closure.
+    /// Collects two kinds of words that an object refers to: words in two files of one scope, and
+    /// words without a definition in the object's own closure.
     pub(super) fn find(
         view: View<'_>,
         files: &[FileId],

@@ -5,8 +5,7 @@ use super::names::{InFile, NameSet, VaryingName, VaryingNames};
 use crate::id::{FileId, Id as _, ModuleId};
 use crate::resolve::Closure;
 
-/// A table entry. All entries are cleared in constant time: an entry with an old stamp counts as
-/// empty.
+/// A table entry. All entries are cleared in constant time: an entry with an old stamp is empty.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Stamped<T> {
     pub(super) stamp: u32,
@@ -17,7 +16,7 @@ pub(super) struct Stamped<T> {
 #[derive(Default)]
 pub(super) struct Present {
     pub(super) stamp: u32,
-    /// In scope order.
+    /// The files in scope order.
     pub(super) files: Vec<FileId>,
     /// Index in the scope, by file.
     places: Vec<Stamped<usize>>,

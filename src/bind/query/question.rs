@@ -39,8 +39,8 @@ impl<'a> BindingQuestion<'a> {
         (self.name, self.version.map(|version| (version.name, version.hidden)))
     }
 
-    /// The question as a query to one object. An undefined entry with a non-zero `st_value` also
-    /// counts as a definition.
+    /// The question as a query to one object. An undefined entry with a non-zero `st_value` is
+    /// accepted as a definition too.
     pub(super) fn query(&self, exact_first: bool) -> SymbolQuery<'a> {
         let mut query = SymbolQuery::new(self.name, self.hash, self.version);
         query.plt = false;

@@ -1,7 +1,7 @@
 //! A set of numbers that a worker reuses for each entry point.
 
-/// The numbers of the current round. The set empties in constant time, by a new round number. An
-/// item is present if it was inserted in the current round.
+/// The numbers of the current round. A new round number empties the set in constant time. An item
+/// is present if it was inserted in the current round.
 #[derive(Default)]
 pub(super) struct RoundSet {
     round: u32,

@@ -1,5 +1,5 @@
 //! Finds the libraries that each object binds to under one entry point. The search starts from
-//! standalone bindings, which are those of each object in its own closure. It repeats the lookup of
+//! standalone bindings: the bindings of each object in its own closure. It repeats the lookup of
 //! each reference whose binding another object of the scope can change.
 //!
 //! Every relocation is looked up in three cases:
@@ -46,7 +46,7 @@ struct Under<'w, 'a> {
     any_twice: bool,
     /// True if standalone bindings may be used under this entry point.
     reuse: bool,
-    /// Built at the first lookup.
+    /// The scope of the entry point, built at the first lookup.
     scope: OnceCell<Scope<'a>>,
 }
 
@@ -62,7 +62,7 @@ struct ScopeResults<'w, 'a> {
     by_name: &'w mut [Stamped<usize>],
     /// Index in [`Self::found`] by question, used if any name may be defined twice.
     by_key: FastMap<QuestionKey<'a>, usize>,
-    /// Scratch space.
+    /// Scratch space of [`Under::by_files`].
     files: Vec<FileId>,
 }
 
@@ -73,7 +73,8 @@ impl<'w> ScopeResults<'w, '_> {
         Self { libraries, last, found, winners, by_name, by_key, files }
     }
 
-    /// Adds a pair. The caller adds all pairs of a module consecutively.
+    /// Adds a module and a provider that it binds to. The caller adds all pairs of a module
+    /// consecutively.
     fn add(&mut self, module: ModuleId, provider: ModuleId) {
         if provider.index() >= self.last.len() {
             self.last.resize((provider.index() + 1).next_power_of_two(), None);
@@ -91,7 +92,7 @@ struct AnsweredQuestion<'a> {
     question: BindingQuestion<'a>,
     /// Index of another question about the same name.
     next: Option<usize>,
-    /// In scope order.
+    /// The answers in scope order, by index in [`ScopeResults::winners`].
     winners: Range<usize>,
     /// True if the first answer always wins; else the relocation pass decides.
     first_wins: bool,
@@ -294,8 +295,8 @@ impl<'a> Under<'_, 'a> {
         Ok(true)
     }
 
-    /// Index in [`ScopeResults::found`] of a symbol's question. `name` stands for the symbol's hash
-    /// word.
+    /// Returns the index in [`ScopeResults::found`] of a symbol's question, and answers the
+    /// question if it is new. `name` is the number of the symbol's hash word, if the word has one.
     fn place(
         &self,
         ReferringModule { module, object }: ReferringModule<'a>,
@@ -332,7 +333,8 @@ impl<'a> Under<'_, 'a> {
         Ok(place)
     }
 
-    /// Asks the files that have the question's word. The loader must know all versions of each.
+    /// Answers a question from the files whose hash tables have its word. The loader must know all
+    /// versions of these files. Returns the index of the question in `found`.
     fn by_files(
         &self,
         name: VaryingName,
@@ -354,7 +356,8 @@ impl<'a> Under<'_, 'a> {
         self.push(question, start, bound)
     }
 
-    /// Asks all objects of the scope.
+    /// Answers a question from all objects of the scope. Returns the index of the question in
+    /// `found`.
     fn by_scope(
         &self,
         question: BindingQuestion<'a>,

@@ -20,8 +20,8 @@ use crate::resolve::Closure;
 /// The standalone bindings of one object.
 #[derive(Debug, Default)]
 pub(super) struct Standalone<'a> {
-    /// The files that its references bind to under every entry point with the object's closure in
-    /// scope.
+    /// The files to which references of the object bind under every entry point whose scope
+    /// contains the object's own closure.
     pub(super) sure: Vec<FileId>,
     /// The relocations whose binding may depend on the entry point, in the loader's order, each
     /// once.
@@ -36,7 +36,7 @@ pub(super) struct Varying {
     pub(super) relocation: Relocation,
     pub(super) alone: StandaloneBinding,
     word: HashWord,
-    /// Set by [`Standalone::settle`].
+    /// The number of `word`, set by [`Standalone::settle`]; `None` if the word has no number.
     pub(super) name: Option<VaryingName>,
 }
 
@@ -45,11 +45,12 @@ pub(super) struct Varying {
 pub(super) enum StandaloneBinding {
     /// Bound to the object itself, or to one of [`Standalone::sure`].
     Known,
-    /// Bound to this file.
+    /// Bound to this file. [`Standalone::settle`] makes it `Known` if [`Standalone::sure`] has the
+    /// file.
     Bound(FileId),
-    /// Undefined.
+    /// Undefined in the object's own closure.
     Open,
-    /// Not looked up.
+    /// Not looked up: the binding is unknown.
     Unknown,
 }
 
@@ -71,9 +72,9 @@ struct Use {
 /// Facts about a symbol that are known without reading its table entry.
 #[derive(Clone, Copy)]
 enum SymbolOrigin {
-    /// Defined by the object, with this hash word.
+    /// The object defines the symbol, and its name has this hash word.
     Own(u32),
-    /// Undefined, by its index in `Object::references`.
+    /// The object refers to the symbol. The value is an index in `Object::references`.
     Reference(u32),
     /// Anything else.
     Other,
@@ -125,8 +126,8 @@ fn has_version_table(object: &Object) -> bool {
     !object.versions.has_versym || object.versions.highest_index() != 0
 }
 
-/// True if the loader knows all versions of all objects. If a library is missing, it may know
-/// fewer.
+/// True if the loader knows all versions of all objects. If a library is missing, the loader may
+/// know fewer versions.
 pub(super) fn knows_all_versions(closure: &Closure) -> bool {
     closure.in_scope().all(|(module, _)| closure.module(module).version_limit == EVERY_VERSION)
 }

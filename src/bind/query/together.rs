@@ -10,7 +10,7 @@ const FEW: usize = 6;
 
 /// Pairs of files that share a scope: one bit for each pair of a file and a library.
 pub(super) struct Together {
-    /// Row of each of the given files.
+    /// By file: its row in `bits`; `None` for files that were not given.
     rows: Vec<Option<usize>>,
     /// Column of each library, by file. Files that are only entry points have no column, because no
     /// scope contains two entry points.

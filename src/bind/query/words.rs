@@ -1,6 +1,6 @@
-//! Words of GNU hash tables: sets of words, and the files whose tables have each word. A word
-//! stands for a name. Two names that share a word cost only time, because a later lookup compares
-//! the text.
+//! Hash words: GNU hashes of names without the lowest bit, as GNU hash tables store them. This
+//! module has sets of words, and lists of the files whose tables have each word. Two names that
+//! share a word cost only time, because a later lookup compares the text.
 
 use crate::facts::View;
 use crate::format::elf::{Object, Tables};
@@ -50,7 +50,7 @@ impl WordSet {
     }
 
     /// The bit of a word: the index of a number in `bits`, and a mask for that number. The lowest
-    /// bit of the word is ignored, because all words of a machine have the same one.
+    /// bit of the word is ignored, because it is the same in all words of a machine.
     fn place(&self, HashWord(word): HashWord) -> (usize, u64) {
         let at = (word >> 1) as usize;
         ((at / 64) & (self.bits.len() - 1), 1 << (at % 64))
@@ -75,7 +75,7 @@ pub(super) fn hashed(object: &Object) -> Option<(Salt, &Tables)> {
     Some((Salt::of(object), object.tables.as_ref()?))
 }
 
-/// The words in the hash tables of `files`, and those that may occur more than once.
+/// The words in the hash tables of `files`, and the words among them that may occur more than once.
 pub(super) fn twice(view: View<'_>, files: &[FileId]) -> (WordSet, WordSet) {
     let tables = |file: &FileId| view.object(*file).and_then(hashed);
     let count = |(_, tables): (Salt, &Tables)| {
@@ -113,7 +113,8 @@ impl Defined {
 /// Base-2 logarithm of the number of parts that are sorted independently of one another.
 const PARTS_LOG2: u32 = 8;
 
-/// Sorts by word and file, each pair once. Hash words are spread evenly over the parts.
+/// Sorts by word and file, and drops duplicates. The highest bits of a word select the part in
+/// which it is sorted; hash words are spread evenly over the parts.
 pub(super) fn grouped(defined: &[Defined]) -> Vec<Defined> {
     let part = |Defined { word: HashWord(word), .. }: &Defined| word >> (u32::BITS - PARTS_LOG2);
     let mut ends = [0_usize; 1 << PARTS_LOG2];

@@ -2,8 +2,8 @@
 //! undefined name (`elf_link_add_archive_symbols` in `bfd/elflink.c`). A group is searched until a
 //! pass over all its archives adds none (`open_input_bfds` in `ld/ldlang.c`). A member is not
 //! extracted if its archive precedes the first reference to it. A shared object of `--as-needed` is
-//! forgotten if it precedes the first reference to it. With LTO, archives are searched once more for
-//! machine code, because the plugin's output may refer to it (`lang_process`).
+//! forgotten if it precedes the first reference to it. With LTO, archives are searched once more
+//! for machine code, because the plugin's output may refer to it (`lang_process`).
 
 use super::{ChosenDefinition, Resolved};
 use crate::cover::{
@@ -59,7 +59,7 @@ pub(super) fn link<'q>(
         };
         Some((*name, found))
     });
-    // A strong reference of a shared object or an option makes all references strong.
+    // A strong reference of a shared object or an option makes all references to a name strong.
     let strong =
         run.table.iter().filter(|(_, state)| matches!(state, State::Undefined { weak: false, .. }));
     let strong = strong.map(|(name, _)| *name).collect();
@@ -73,7 +73,7 @@ pub(super) fn link<'q>(
     }
 }
 
-/// The number of inputs up to the end of the group whose first input is the first of `inputs`.
+/// The number of inputs before the end of a group; `inputs` starts after its `StartGroup`.
 fn group_len(inputs: &[LinkInput]) -> usize {
     let mut depth = 1_usize;
     let ends = |input: &LinkInput| {
@@ -99,7 +99,7 @@ enum State {
 struct Run<'q> {
     question: &'q CoverageQuestion<'q>,
     link: &'q Link,
-    /// Names with a version to which the link refers.
+    /// Names of the form `NAME@VERSION` to which the link refers.
     versioned: &'q [&'q [u8]],
     target: Option<Target>,
     table: FastMap<&'q [u8], State>,
@@ -117,16 +117,17 @@ struct Run<'q> {
     forgotten: FastSet<usize>,
     /// Names to which objects refer strongly; empty without `--as-needed`.
     referred: FastSet<&'q [u8]>,
-    /// The same for shared objects.
+    /// Names to which shared objects refer strongly; empty without `--as-needed`.
     referred_by_shared: FastSet<&'q [u8]>,
-    /// The names in DT_NEEDED of the shared objects that were read, each with the index of its root.
+    /// The names in DT_NEEDED of the shared objects that were read, each with the index of its
+    /// root.
     needs: Vec<(&'q [u8], usize)>,
     out: Coverage,
 }
 
 impl<'q> Run<'q> {
-    /// Processes the inputs of the link or of a group; `first` is false if only archives are
-    /// searched again.
+    /// Processes the inputs of the link or of a group; `first` is false if only archives and
+    /// forgotten shared objects are processed again.
     fn inputs(&mut self, inputs: &'q [LinkInput], first: bool) {
         let mut at = 0;
         while let Some(input) = inputs.get(at) {
@@ -149,7 +150,7 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Processes the inputs of a group, which may have groups, until no pass adds an undefined
+    /// Processes the inputs of a group, which may contain groups, until a pass adds no undefined
     /// name.
     fn group(&mut self, inputs: &'q [LinkInput], mut first: bool) {
         loop {
@@ -163,8 +164,8 @@ impl<'q> Run<'q> {
     }
 
     /// True if a shared object defines a name that is undefined now, or data for a common symbol.
-    /// The references of options do not count (`ref_regular_nonweak` in `bfd/elflink.c`), nor do those
-    /// of shared objects if one of them has the library in DT_NEEDED.
+    /// References of options are ignored (`ref_regular_nonweak` in `bfd/elflink.c`). References of
+    /// shared objects are ignored if one of these objects has the library in DT_NEEDED.
     fn is_needed(&self, at: usize) -> bool {
         let is_listed = LazyCell::new(|| self.is_on_needed_list(at));
         let is_referred = |name: &[u8]| {
@@ -179,8 +180,9 @@ impl<'q> Run<'q> {
         exports.any(|export| is_open(&export) && !self.hidden.contains(export.name))
     }
 
-    /// True if a shared object of the link needs this one (`on_needed_list`). The needs of a forgotten
-    /// library count if an earlier need of another library leads to it.
+    /// True if a shared object of the link needs the shared object at `at` (`on_needed_list`). The
+    /// needs of a forgotten library are included only if the needs that precede them name that
+    /// library.
     fn is_on_needed_list(&self, at: usize) -> bool {
         let mut listed: FastSet<&[u8]> = FastSet::default();
         for (name, by) in &self.needs {
@@ -191,8 +193,8 @@ impl<'q> Run<'q> {
         self.is_named(at, &listed)
     }
 
-    /// True if `names` has the name that DT_NEEDED has for a shared object: its soname, else its name
-    /// as typed, which is the file name alone for `-l`.
+    /// True if `names` has the name that a DT_NEEDED entry for a shared object would have: its
+    /// soname, or else its path as typed. For `-l`, that is the file name alone.
     fn is_named(&self, at: usize, names: &FastSet<&[u8]>) -> bool {
         let object = self.question.objects.get(at).copied().flatten();
         let path = &self.question.roots[at].path;
@@ -206,7 +208,7 @@ impl<'q> Run<'q> {
     }
 
     /// True if an earlier definition of NAME replaces the default version of NAME, so that
-    /// references to `NAME@VERSION` lead to it (`_bfd_elf_add_default_symbol`).
+    /// references to `NAME@VERSION` bind to it (`_bfd_elf_add_default_symbol`).
     fn is_replaced(&self, export: &Export<'_>) -> bool {
         let plain = export.unversioned().filter(|_| export.is_default);
         let state = plain.and_then(|name| self.table.get(name));
@@ -279,8 +281,8 @@ impl<'q> Run<'q> {
         self.table.insert(&defined.name, State::Defined { weak: false });
     }
 
-    /// Defines the names of PROVIDE that became undefined after its position. Returns the names of
-    /// PROVIDE without effect.
+    /// Defines the names of PROVIDE that became undefined after the position of their PROVIDE.
+    /// Returns the names of PROVIDE without effect.
     fn provide_late(&mut self) -> FastSet<&'q [u8]> {
         let link = self.link;
         let mut out = FastSet::default();
@@ -302,7 +304,7 @@ impl<'q> Run<'q> {
         self.question.roots.iter().any(|root| root.lto) || self.out.order.iter().any(is_lto)
     }
 
-    /// True if the plugin may read the member: after LTO, it reads no more.
+    /// True if the linker may use the member. After LTO, the plugin reads no further member.
     fn fits(&self, member: MemberId) -> bool {
         !(self.again && self.question.library.member(member).kind.is_lto())
     }
@@ -334,15 +336,15 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// The first name that `member` defines and the link needs, with its referrer; `None` if the
-    /// link needs none, or if the archive's index lacks the name. The default version of a name
-    /// defines `NAME@VERSION` too (`_bfd_elf_archive_symbol_lookup`).
+    /// The first name that `member` defines and the link needs, with its referrer. `None` if the
+    /// link needs no such name, or if the archive's index lacks the name. The default version of a
+    /// name defines `NAME@VERSION` too (`_bfd_elf_archive_symbol_lookup`).
     fn wanted(&self, member: MemberId) -> Option<(&'q [u8], ReferredBy)> {
         let library = self.question.library;
         let definitions = library.symbols(member).filter(|(_, symbol)| symbol.kind.is_definition());
         let definitions = definitions.map(|(name, symbol)| (library.text(name), symbol));
         let mut all = definitions.chain(library.default_versions(member));
-        // The index has a default version under NAME.
+        // An index lists a default version under NAME alone.
         let is_listed = |name: &[u8]| !self.link.indexed || library.is_listed(member, name);
         let is_default = |name: &[u8]| name.split(|b| *b == b'@').next().is_some_and(is_listed);
         all.find_map(|(name, symbol)| {
@@ -351,8 +353,8 @@ impl<'q> Run<'q> {
         })
     }
 
-    /// The referrer of a name that needs this definition. A common symbol needs a definition of data
-    /// (`is_global_data_symbol_definition`).
+    /// Returns the referrer if the link needs this definition of `name`, else `None`. A common
+    /// symbol needs a definition of data (`is_global_data_symbol_definition`).
     fn wants(&self, name: &[u8], symbol: MemberSymbol) -> Option<ReferredBy> {
         let is_data =
             matches!(symbol.kind, SymbolKind::Strong | SymbolKind::Unique) && !symbol.function;
@@ -438,7 +440,8 @@ impl<'q> Run<'q> {
         self.table.insert(name, new);
     }
 
-    /// Adds a definition of a shared object.
+    /// Adds a definition of a shared object. It may replace a common symbol of an object, but no
+    /// other definition.
     fn export(&mut self, name: &'q [u8], weak: bool, function: bool) {
         let replaces = match self.table.get(name) {
             None => true,

@@ -38,7 +38,7 @@ pub(super) fn link<'q>(
     let defined = defined.filter(|name| !unprovided.contains(*name));
     found.extend(defined.map(|name| (name, ChosenDefinition::Object)));
     let is_strong = |state: &State| matches!(state, State::Undefined { weak: false, .. });
-    // A strong reference of an option makes all references strong.
+    // A strong reference of an option makes all references to a name strong.
     let strong = run.table.iter().filter(|(_, state)| is_strong(state)).map(|(name, _)| *name);
     let strong = strong.collect();
     let coverage = run.out;
@@ -48,18 +48,19 @@ pub(super) fn link<'q>(
 /// The state of a name in the symbol table.
 #[derive(Clone, Copy)]
 enum State {
-    /// Referred to. `firm` is true once an object or `--undefined` refers to the name. `weak` is
-    /// true if all references from objects and `--undefined` are weak; before any of them, if the
-    /// first other reference is weak.
+    /// Referred to. `firm` is true once an object or `--undefined` refers to the name. From then
+    /// on, `weak` is true if all references from objects and `--undefined` are weak. Until then,
+    /// `weak` is true if the first reference is weak.
     Undefined { weak: bool, firm: bool, by: ReferredBy },
-    /// Defined by a member that was not taken; `weak` once a file refers to the name weakly.
+    /// Defined by a member that was not taken; `weak` is true once a file refers to the name
+    /// weakly.
     Lazy { member: MemberId, weak: bool },
     /// A tentative definition. Since lld 17 no member is taken to replace it
     /// (`--no-fortran-common`).
     Common { by: Option<MemberId> },
     /// Defined by a shared object.
     Shared,
-    /// Defined, by a member or by a root.
+    /// Defined by the member `by`, or by a root if `by` is `None`.
     Defined { weak: bool, unique: bool, by: Option<MemberId> },
 }
 
@@ -78,8 +79,8 @@ struct Frame<'q> {
     references: Vec<(&'q [u8], bool)>,
     at: usize,
     member: MemberId,
-    /// The referrer and the name for which it was taken. The member is reported after all members
-    /// that it leads to.
+    /// The referrer and the name for which the member was taken. lld reports a member after all
+    /// members that it pulls in.
     reason: (ReferredBy, &'q [u8]),
 }
 
@@ -90,7 +91,7 @@ fn is_passed_over(kind: MemberKind) -> bool {
 
 struct Run<'q> {
     question: &'q CoverageQuestion<'q>,
-    /// Names with a version to which the link refers.
+    /// Names of the form `NAME@VERSION` to which the link refers.
     versioned: &'q [&'q [u8]],
     target: Option<Target>,
     table: FastMap<&'q [u8], State>,
@@ -159,14 +160,14 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Adds a reference, and takes all members that it leads to.
+    /// Adds a reference. Links the member that it extracts, and all members that this member needs.
     fn follow(&mut self, name: &'q [u8], weak: bool, object: bool, by: ReferredBy) {
         if let Some(member) = self.refer(name, weak, object, by) {
             self.take(member, by, name);
         }
     }
 
-    /// The names of PROVIDE without effect: objects define them, or nothing mentions them
+    /// The names of PROVIDE without effect: objects define them, or no file mentions them
     /// (`shouldAddProvideSym`).
     fn unprovided(&self, link: &'q Link) -> FastSet<&'q [u8]> {
         let names = link.defined.iter().filter(|defined| defined.provided);
@@ -214,8 +215,8 @@ impl<'q> Run<'q> {
         unwrapped
     }
 
-    /// Restricts the visibility of a name, for a reference or a definition: a definition in an
-    /// earlier shared object does not count (`Symbol::resolve` of `Undefined`).
+    /// Restricts the visibility of a name, because of a reference or a definition. A definition in
+    /// an earlier shared object is then ignored (`Symbol::resolve` of `Undefined`).
     fn hide(&mut self, name: &'q [u8], by: ReferredBy) {
         self.hidden.insert(name);
         if let Some(state @ State::Shared) = self.table.get_mut(name) {
@@ -274,8 +275,8 @@ impl<'q> Run<'q> {
         fits && !is_passed_over(member.kind)
     }
 
-    /// Adds the definitions of a member as lazy symbols. The first that satisfies an earlier strong
-    /// reference extracts the member (`ObjFile::parseLazy`).
+    /// Adds the definitions of a member as lazy symbols. The first definition that satisfies an
+    /// earlier strong reference extracts the member (`ObjFile::parseLazy`).
     fn ready(&mut self, member: MemberId) {
         let library = self.question.library;
         if !self.fits(member) || self.taken[member.index()] {
@@ -298,7 +299,7 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Links a member and all that it leads to, depth first.
+    /// Links a member and all members that its references extract, depth first.
     fn take(&mut self, member: MemberId, by: ReferredBy, symbol: &'q [u8]) {
         let mut stack = vec![self.enter(member, (by, symbol))];
         while let Some(frame) = stack.last_mut() {

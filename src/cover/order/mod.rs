@@ -14,9 +14,9 @@ use crate::id::{FastMap, FastSet, Id as _};
 /// The definition that the linker chose for a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ChosenDefinition {
-    /// In an object, or by an option.
+    /// An object or an option defines the name.
     Object,
-    /// In a shared object.
+    /// A shared object defines the name.
     Shared,
 }
 
@@ -26,10 +26,10 @@ enum ChosenDefinition {
 struct Resolved<'q> {
     coverage: Coverage,
     found: FastMap<&'q [u8], ChosenDefinition>,
-    /// Names whose weak references count as strong.
+    /// Names whose weak references are treated as strong.
     strong: FastSet<&'q [u8]>,
     /// Names with strong references that may stay undefined in a shared object, because mold saw a
-    /// weak reference first. A reference with restricted visibility needs a definition all the same.
+    /// weak reference first. A reference with restricted visibility still needs a definition.
     may_stay: FastSet<&'q [u8]>,
     /// Names of `--wrap` without effect.
     unwrapped: FastSet<&'q [u8]>,
@@ -87,8 +87,8 @@ fn versioned_names<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Ve
     out
 }
 
-/// Redirects references of shared objects to `__real_NAME` of `--wrap`: after the link of lld, the
-/// symbol is a copy of NAME (`SymbolTable::wrap`). References to NAME itself stay.
+/// Changes references of shared objects to `__real_NAME` of `--wrap` into references to NAME: lld
+/// makes `__real_NAME` a copy of NAME (`SymbolTable::wrap`). References to NAME itself stay.
 fn redirect_shared(link: &mut Link) {
     if link.linker != Linker::Lld {
         return;
@@ -103,7 +103,7 @@ fn redirect_shared(link: &mut Link) {
 /// Names to which shared objects refer and that the output does not export. An object defines them,
 /// and their visibility is hidden or internal in some object. Linkers report these names
 /// (`Writer<ELFT>::finalizeSections` of lld, `elf_link_output_extsym` of GNU ld). With
-/// `--gc-sections`, GNU ld reports only names in kept sections: the result then has no names.
+/// `--gc-sections`, GNU ld reports only names in kept sections. The result is then empty.
 fn unexported(
     question: &CoverageQuestion<'_>,
     (link, found): (&Link, &FastMap<&[u8], ChosenDefinition>),
@@ -132,7 +132,7 @@ fn unexported(
     reported.map(undefined).collect()
 }
 
-/// True for a reference that needs a definition.
+/// True for a reference that needs a definition: a strong one, or a weak one to a name in `strong`.
 fn counts(kind: SymbolKind, name: &[u8], strong: &FastSet<&[u8]>) -> bool {
     kind == SymbolKind::Undefined || kind == SymbolKind::WeakUndefined && strong.contains(name)
 }
@@ -143,16 +143,16 @@ fn has_version(found: &FastMap<&[u8], ChosenDefinition>, name: &[u8]) -> bool {
     at.is_some_and(|at| found.contains_key(&*[&name[..at], b"@", &name[at..]].concat()))
 }
 
-/// True unless mold looks only at another definition of NAME for a reference to `NAME@VERSION`: it
-/// takes the definition of NAME, and compares the version (`claim_unresolved_symbols`).
+/// False for a reference to `NAME@VERSION` under mold if an object defines NAME. mold then looks
+/// only at that definition, and compares its version (`claim_unresolved_symbols`).
 fn is_claimed(linker: Linker, found: &FastMap<&[u8], ChosenDefinition>, name: &[u8]) -> bool {
     let plain = memchr::memchr(b'@', name).filter(|_| linker == Linker::Mold);
     plain.is_none_or(|at| found.get(&name[..at]) != Some(&ChosenDefinition::Object))
 }
 
-/// Names in expressions that only shared objects define: lld and GNU ld know no value for them. If
-/// an object refers to such a name, the program may get a copy of the data or an entry of the
-/// procedure linkage table. The name then has a value.
+/// Names in expressions that only shared objects define, so that lld and GNU ld cannot compute a
+/// value. Names to which an object refers too are left out. The program may get a copy of their
+/// data or an entry of the procedure linkage table, so that they have a value.
 fn unresolvable<'q>(
     question: &'q CoverageQuestion<'q>,
     link: &'q Link,
@@ -212,7 +212,7 @@ fn undefined<'q>(
     }
     let unresolvable = unresolvable(question, link, resolved);
     let names = references.into_iter().map(|name| link.reference(name)).chain(link.expressions());
-    // A weak reference of an object may make the name weak.
+    // A weak reference of an object may make a name weak, so only names in `strong` count.
     let of_shared = link.shared_references.iter().map(|(name, _)| &**name);
     let of_shared = of_shared.filter(|_| !link.allow_shlib_undefined);
     let of_shared = of_shared.filter(|name| strong.contains(*name) && !has_version(found, name));

@@ -1,7 +1,8 @@
 //! mold ranks all definitions of a name. Definitions of objects come before those of members and
 //! shared objects, and common symbols come last. The position of the file decides between equal
-//! ranks (`get_rank` in `elf/input-files.cc` of mold 1.10). Then mold marks the files that the
-//! objects lead to, and drops the others: members, and shared objects of `--as-needed`.
+//! ranks (`get_rank` in `elf/input-files.cc` of mold 1.10). Then mold marks the files that define
+//! names to which objects refer, and so on from each marked file. It drops the unmarked members,
+//! and the unmarked shared objects of `--as-needed`.
 
 use super::{ChosenDefinition, Resolved};
 use crate::cover::{Coverage, CoverageQuestion, Link, LinkInput, NeededMember, ReferredBy};
@@ -68,14 +69,14 @@ struct Best {
 struct Run<'q> {
     question: &'q CoverageQuestion<'q>,
     link: &'q Link,
-    /// Names with a version to which the link refers.
+    /// Names of the form `NAME@VERSION` to which the link refers.
     versioned: &'q [&'q [u8]],
     target: Option<Target>,
     best: FastMap<&'q [u8], Best>,
     /// Roots and members, each with its position in the link.
     places: Vec<(usize, Holds)>,
     taken: Vec<bool>,
-    /// Shared objects of `--as-needed` that no marked file leads to.
+    /// Shared objects of `--as-needed` to which no marked file refers.
     forgotten: FastSet<usize>,
     /// Marked files whose references were not followed yet.
     queue: VecDeque<Holds>,
@@ -118,8 +119,8 @@ impl<'q> Run<'q> {
         self.enter_exports(at, place);
     }
 
-    /// Enters the definitions of a linked file. One with the default version of its name gets the
-    /// plain name alone (`SharedFile<E>::parse`).
+    /// Enters the definitions of a linked file. A definition with a default version is entered only
+    /// under its plain name (`SharedFile<E>::parse`).
     fn enter_exports(&mut self, at: usize, place: usize) {
         let question = self.question;
         let is_shared = question.is_shared_input(at);
@@ -148,8 +149,8 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// True unless mold skips the member. It ignores the position of a member in another archive,
-    /// and skips that archive.
+    /// False if mold skips the member: it is for another machine, or a thin archive names it by its
+    /// position in another archive.
     fn fits(&self, member: MemberId) -> bool {
         let member = self.question.library.member(member);
         let fits = self.target.is_none_or(|t| member.target.is_none_or(|own| t.links_with(own)));
@@ -164,7 +165,8 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Marks the files that the options and the roots lead to.
+    /// Marks the files that define names to which options and roots refer, and so on from each
+    /// marked file.
     fn mark(&mut self) {
         let (question, link) = (self.question, self.link);
         let asked = question.symbols.iter().chain(&link.undefined).map(|name| &**name);
@@ -181,13 +183,13 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Follows the references of a marked file.
+    /// Marks the files that define names to which a marked file refers.
     fn references(&mut self, file: Holds) {
         let question = self.question;
         match file {
-            // The weak references of a shared object count too, their versions do not, and `--wrap`
-            // affects objects only. They lead to members, not to other shared objects
-            // (`SharedFile<E>::mark_live_objects`).
+            // References of a shared object are followed even if they are weak. mold ignores their
+            // versions, and `--wrap` affects objects only. These references lead to members, not to
+            // other shared objects (`SharedFile<E>::mark_live_objects`).
             Holds::Root(at) if question.is_shared_input(at) => {
                 for (name, _) in &question.roots[at].symbols {
                     let end = memchr::memchr(b'@', name).unwrap_or(name.len());
@@ -214,8 +216,8 @@ impl<'q> Run<'q> {
 
     /// Resolves all names again among the files that are linked. In a shared object, a name may
     /// stay undefined if a weak reference precedes all strong ones (`claim_unresolved_symbols`).
-    /// For a program, mold reports each strong reference. A weak reference with restricted visibility
-    /// counts as strong if a shared object defines the name.
+    /// For a program, mold reports each strong reference. A weak reference with restricted
+    /// visibility is treated as strong if a shared object defines the name.
     fn settle(&mut self) -> Resolved<'q> {
         let question = self.question;
         let places = std::mem::take(&mut self.places);
@@ -307,8 +309,8 @@ impl<'q> Run<'q> {
     }
 }
 
-/// True for a definition. mold looks for the section of the index that a machine has for its common
-/// symbols, and finds none (`ObjectFile<E>::resolve_symbols`).
+/// True for a definition that mold accepts. mold takes the section index of a machine's own common
+/// symbols for a real section, and finds none (`ObjectFile<E>::resolve_symbols`).
 fn defines(kind: SymbolKind) -> bool {
     kind.is_definition() && kind != SymbolKind::MachineCommon
 }

@@ -11,21 +11,21 @@ use crate::order::Arrange as _;
 use crate::parallel;
 use std::path::Path;
 
-/// Symbols with the file that defines each.
+/// By symbol: the first file that defines it.
 type DefinersByName<'a> = FastMap<&'a [u8], FileId>;
 
 /// The requested symbols that plugins and the libraries that they load define.
 pub(super) struct Hosted<'a, 'n> {
     source: DiagnosisInput<'a>,
-    /// The requested symbols.
+    /// The symbols that the plugins lack.
     names: &'n RequestedNames,
     /// By file: the requested symbols that it defines, memoised.
     defined: FastMap<FileId, Vec<&'a [u8]>>,
     /// Symbols of plugins and of the libraries that they load. The keys are the plugin's directory
     /// and its parent.
     by_dir: FastMap<&'a Path, DefinersByName<'a>>,
-    /// Symbols of plugins without those of their libraries. The keys are the plugin's directory and
-    /// its parent.
+    /// Symbols of plugins without the symbols of their libraries. The keys are the plugin's
+    /// directory and its parent.
     plugins_by_dir: FastMap<&'a Path, DefinersByName<'a>>,
     /// For each symbol that a plugin defines: the programs that open the plugin.
     programs: FastMap<&'a [u8], Vec<FileId>>,
@@ -98,8 +98,8 @@ impl<'a, 'n> Hosted<'a, 'n> {
     }
 
     /// A file that defines the symbol: a plugin in a nearby directory, or a library that such a
-    /// plugin loads. Nearby directories are that of `plugin`, its parent, its subdirectories and
-    /// its siblings.
+    /// plugin loads. Nearby directories are the directory of `plugin`, its parent, its
+    /// subdirectories and its siblings.
     pub(super) fn serving(&self, plugin: &Plugin<'a>, symbol: &[u8]) -> Option<FileId> {
         let mut dirs = dir(self.source, plugin.file).ancestors().take(2);
         dirs.find_map(|dir| self.by_dir.get(dir)?.get(symbol).copied())
@@ -111,7 +111,7 @@ impl<'a, 'n> Hosted<'a, 'n> {
         dirs.find_map(|dir| self.plugins_by_dir.get(dir)?.get(symbol).copied())
     }
 
-    /// The programs that open a plugin that defines the symbol, in any directory.
+    /// The programs of all plugins that define the symbol, in any directory.
     pub(super) fn programs(&self, symbol: &[u8]) -> &[FileId] {
         self.programs.get(symbol).map(Vec::as_slice).unwrap_or_default()
     }

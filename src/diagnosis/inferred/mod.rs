@@ -8,30 +8,33 @@
 //! - The object is outside of the default directories and has no soname such as `libfoo.so.1`.
 //!   Otherwise it is a library that other objects link with. Libtool gives plugins such sonames
 //!   too, so such a soname is accepted in a private directory below a default directory. If
-//!   programs link with libraries in the private directory, it must be named after the program.
+//!   programs link with libraries in the private directory, the directory must be named after the
+//!   program.
 //! - The program has *all* undefined symbols and missing libraries, with their versions. A missing
 //!   library that the program has not loaded stays a finding, with the symbols that belong to it.
 //! - At least one symbol comes from the program itself or from its private libraries. If the
-//!   plugin's directory is named after the program or the library, any library of the program
-//!   counts.
+//!   plugin's directory is named after the program or the library, any library of the program is
+//!   enough.
 //! - Few programs fit, or a program of the plugin's own package fits. An object that lacks a
-//!   DT_NEEDED entry for a common library would fit hundreds. Programs of the package are
-//!   recognised by a store item, a private library, a private directory above the plugin, or a
-//!   directory that is named after the program or its library. QEMU's 33 emulators, which all begin
-//!   with `qemu-`, load the modules in `/usr/lib/x86_64-linux-gnu/qemu`, and libslang those in
-//!   `slang/v2/modules`.
-//! - No policy entry lists an archive for a symbol: the object then lost the symbol when it was
-//!   linked. A symbol that an archive defines may have been lost too. It is evidence only if the
-//!   archive is the static edition of the library that defines the symbol. Symbols that are
-//!   evidence must outnumber the others, unless the program itself defines the others.
+//!   DT_NEEDED entry for a common library would fit hundreds. A store item, a private library or a
+//!   private directory above the plugin identifies a program of the package. So does a directory
+//!   that is named after the program or its library. QEMU's 33 emulators, which all begin with
+//!   `qemu-`, load the modules in `/usr/lib/x86_64-linux-gnu/qemu`, and libslang loads the modules
+//!   in `slang/v2/modules`.
+//! - No policy entry lists an archive for a symbol of the plugin. If an entry does, the object lost
+//!   the symbol when it was linked. A symbol that an archive defines may have been lost too. It is
+//!   evidence only if the archive is the static edition of the library that defines the symbol.
+//!   Symbols that are evidence must outnumber all other symbols, unless the program itself defines
+//!   the other symbols.
 //!
-//! The `[[host]]` entry of a program may not list all symbols that a plugin uses. The listed
-//! symbols then count as evidence for a program that has the others: perl's modules use
-//! `pthread_getspecific` of the libpthread that perl loads.
+//! The `[[host]]` entry of a program may lack symbols that a plugin uses. The listed symbols are
+//! then evidence for a program that has the other symbols: perl's modules use `pthread_getspecific`
+//! of the libpthread that perl loads.
 //!
-//! A plugin may take the rest of its symbols from other plugins of that program, and from plugins
-//! in nearby directories and the libraries that these load. zsh, uwsgi, dovecot and irssi have such
-//! plugins. A plugin of a `[[host]]` entry may take all of its symbols from plugins near it.
+//! A plugin may take the rest of its symbols from other plugins of that program. It may also take
+//! them from plugins in nearby directories and from the libraries that these load. zsh, uwsgi,
+//! dovecot and irssi have such plugins. A plugin of a `[[host]]` entry may take all of its symbols
+//! from plugins near it.
 
 mod hosted;
 mod own;
@@ -56,18 +59,17 @@ use plugin::{Plugin, PluginReference, complete, plugins, with_profile};
 use programs::Programs;
 use std::path::Path;
 
-/// Maximum number of programs that fit a plugin. If more fit, only those of its own package are
-/// checked.
+/// Maximum number of programs that fit a plugin. If more fit, only programs of the plugin's own
+/// package are checked.
 const MOST_PROGRAMS: usize = 3;
 
 /// Maximum number of fitting programs that one search checks symbol by symbol.
 const MOST_LOOKED_AT: usize = 64;
 
-/// By plugin: the inferred host.
+/// The inferred host of each plugin.
 #[derive(Debug, Default)]
 pub struct Inferred(FastMap<FileId, HostOfPlugin>);
 
-/// The inferred host of a plugin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HostOfPlugin {
     /// The program, or a shared object that the program loads before the plugin.
@@ -79,7 +81,7 @@ pub(super) struct HostOfPlugin {
 
 impl Inferred {
     /// Infers the host programs, or returns the missing facts. `hosts` has the closures of
-    /// programs: those of the run, or those of the system below a staging directory.
+    /// programs: programs of the run, or programs of the system below a staging directory.
     pub fn find<'a>(
         source: DiagnosisInput<'a>,
         hosts: DiagnosisInput<'a>,
@@ -134,7 +136,7 @@ impl Inferred {
         }
     }
 
-    /// Adds the hosts in `other` of plugins that have no host in `self`.
+    /// Adds the hosts of `other`, except for plugins that already have a host.
     pub fn add(&mut self, other: Self) {
         for (plugin, host) in other.0 {
             self.0.entry(plugin).or_insert(host);
@@ -160,10 +162,10 @@ impl Inferred {
     }
 }
 
-/// For a plugin of a `[[host]]` entry: a nearby plugin as its host. It defines the first symbol
-/// that the entry does not provide. Nearby plugins must define all such symbols. Archives may
-/// define fewer than half of these symbols. The program of the entry loads all these plugins: PHP,
-/// for example, opens `mbstring.so` before `mailparse.so`.
+/// For a plugin of a `[[host]]` entry: the nearby plugin that defines the first symbol missing from
+/// the entry. `None` unless nearby plugins define all symbols missing from the entry, and archives
+/// claim fewer than half of these. Also `None` if a library is missing. The program of the entry
+/// loads all these plugins: PHP, for example, opens `mbstring.so` before `mailparse.so`.
 fn neighbour<'a>(plugin: &Plugin<'a>, hosted: &Hosted<'a, '_>) -> Option<FileId> {
     if !plugin.has_profile || !plugin.missing.is_empty() {
         return None;
@@ -181,19 +183,19 @@ fn neighbour<'a>(plugin: &Plugin<'a>, hosted: &Hosted<'a, '_>) -> Option<FileId>
 /// The search for the program of each plugin.
 struct HostSearch<'a> {
     source: DiagnosisInput<'a>,
-    /// The closures of programs.
+    /// The input with the closures of programs.
     hosts: DiagnosisInput<'a>,
     programs: Programs,
     packages: Packages<'a>,
     /// Directories of libraries that programs load at startup.
     library_dirs: FastSet<&'a Path>,
-    /// Startup scopes of programs.
+    /// The scope of each checked program at startup.
     scopes: FastMap<RootId, Scope<'a>>,
 }
 
 impl<'a> HostSearch<'a> {
-    /// The host of a plugin, if a program meets the conditions. `hosted` holds the plugins that
-    /// were inferred before.
+    /// The host of a plugin: a program that meets the conditions, or else a nearby plugin. `hosted`
+    /// holds the plugins whose hosts are known already.
     fn host(
         &mut self,
         plugin: &Plugin<'a>,
@@ -261,8 +263,8 @@ impl<'a> HostSearch<'a> {
         Ok(None)
     }
 
-    /// True if the plugin may be a library that other objects link with: its soname is that of a
-    /// library, and programs link with libraries in its directory.
+    /// True if the plugin may be a library that other objects link with. Its soname has the form of
+    /// a library's soname, and programs link with libraries in its directory.
     fn is_library(&self, plugin: &Plugin<'a>) -> bool {
         plugin.is_versioned && self.library_dirs.contains(dir(self.source, plugin.file))
     }
@@ -270,14 +272,14 @@ impl<'a> HostSearch<'a> {
     /// The program, or its library that opens the plugin; `None` if a condition fails:
     ///
     /// - The program's startup scope, plugins of `others` or the policy provide every symbol.
-    /// - Symbols that the program or its private libraries define outnumber those that archives
-    ///   claim or that plugins in other directories define. One private symbol is enough if the
-    ///   program itself defines all symbols that archives claim, and no plugin in another directory
-    ///   is used.
+    /// - Symbols that the program or its private libraries define outnumber the symbols that
+    ///   archives claim or that plugins in other directories define. One private symbol is enough
+    ///   if the program itself defines all symbols that archives claim, and no plugin in another
+    ///   directory is used.
     ///
-    /// All libraries of the program count as private if a directory of the plugin is named after
-    /// the program, or if the program is in a private directory above the plugin. A library after
-    /// which such a directory is named counts as private too.
+    /// All libraries of the program are private if a directory of the plugin is named after the
+    /// program. The same holds if the program is in a private directory above the plugin. A library
+    /// is private too if a directory of the plugin is named after the library.
     fn met(
         &mut self,
         plugin: &Plugin<'a>,

@@ -1,4 +1,4 @@
-//! The programs of a plugin's own package.
+//! Finds the programs that belong to the package of a plugin.
 
 use super::super::DiagnosisInput;
 use super::place::{is_default, is_named_after, is_named_after_library, is_private, system_dir};
@@ -25,7 +25,7 @@ pub(super) struct PackagePrograms {
 pub(super) struct Packages<'a> {
     /// The path of each program.
     paths: Vec<&'a Path>,
-    /// Keyed by the whole file name, and by each start of it that ends before a `-`.
+    /// Keyed by the whole file name, and by each beginning of the name that ends before a `-`.
     by_name: FastMap<&'a [u8], Vec<usize>>,
     by_dir: FastMap<&'a Path, Vec<usize>>,
     by_store_item: FastMap<PathBuf, Vec<usize>>,
@@ -57,15 +57,15 @@ impl<'a> Packages<'a> {
         out
     }
 
-    /// The programs of the plugin's own package that are in `fitting`. Each of these is in the
-    /// package:
+    /// The programs of the plugin's own package that are in `fitting`. A program is in the package
+    /// if one of these is true:
     ///
-    /// - a program in the same store item;
-    /// - a program in a private directory above the plugin;
-    /// - a program after which a directory of the plugin is named;
-    /// - a program that loads a library of the package that defines one of `references`. The
-    ///   directory of such a library contains the plugin and is not a default directory, or a
-    ///   directory of the plugin is named after the library.
+    /// - it is in the same store item;
+    /// - it is in a private directory above the plugin;
+    /// - a directory of the plugin is named after it;
+    /// - it loads a library of the package that defines one of `references`. A library is in the
+    ///   package if its directory contains the plugin and is not a default directory. It is also in
+    ///   the package if a directory of the plugin is named after it.
     pub(super) fn own(
         &self,
         source: DiagnosisInput<'_>,

@@ -1,4 +1,5 @@
-//! Directories of plugins and programs.
+//! Judges paths of plugins and programs: default and private directories, and directories that are
+//! named after a program or library.
 
 use super::super::{DiagnosisInput, stem};
 use crate::id::FileId;
@@ -7,7 +8,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// The directory of a file.
+/// The directory that contains a file.
 pub(super) fn dir(source: DiagnosisInput<'_>, file: FileId) -> &Path {
     let path: &Path = &source.view.file(file).path;
     path.parent().unwrap_or(path)
@@ -29,8 +30,8 @@ pub(super) fn system_dir(source: DiagnosisInput<'_>, closure: &Closure, path: &P
 }
 
 /// True if a directory of `plugin` is named after `program` or its first words: `qemu` for
-/// `qemu-system-arm`. Two parts of the path are skipped: its first `system` components, and those
-/// with which both paths begin.
+/// `qemu-system-arm`. Two parts of the path are skipped: its first `system` components, and the
+/// components with which both paths begin.
 pub(super) fn is_named_after(plugin: &Path, system: usize, program: &Path) -> bool {
     let (Some(dir), Some(name)) = (plugin.parent(), program.file_name()) else { return false };
     let common = dir.components().zip(program.components()).take_while(|(a, b)| a == b).count();
@@ -51,14 +52,14 @@ pub(super) fn is_named_after_library(plugin: &Path, system: usize, library: &Pat
     })
 }
 
-/// True if `name` is `start`, or begins with it and one of the separators.
+/// True if `name` is `start`, or begins with `start` followed by one of the separators.
 fn begins(name: &[u8], start: &[u8], separators: &[u8]) -> bool {
     let rest = name.strip_prefix(start);
     rest.is_some_and(|rest| rest.first().is_none_or(|byte| separators.contains(byte)))
 }
 
 /// True for a file in a private directory of its package. Such a directory is below a default
-/// directory of the loader, and linkers do not search it: it is not named `lib`, `lib32`, `lib64`
+/// directory of the loader, and linkers do not search it. Its name is not `lib`, `lib32`, `lib64`
 /// or `libx32`.
 pub(super) fn is_private(source: DiagnosisInput<'_>, closure: &Closure, path: &Path) -> bool {
     let dir = path.parent().unwrap_or(path);

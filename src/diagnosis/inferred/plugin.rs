@@ -13,17 +13,17 @@ use crate::resolve::Closure;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// An undefined reference.
+/// An undefined reference of an object that may be a plugin, or of a library that it loads.
 #[derive(Clone, Copy)]
 pub(super) struct PluginReference<'a> {
     pub(super) object: &'a Object,
     pub(super) name: &'a [u8],
-    /// Version index.
+    /// The version index of the reference.
     pub(super) version: u16,
-    /// True if the reference belongs to a missing library, by its version or because a candidate
-    /// for the library defines it.
+    /// True if the reference belongs to a missing library: the version names this library, or a
+    /// candidate for the library defines the symbol.
     pub(super) of_missing: bool,
-    /// True if a `[[host]]` entry of the policy says that the program defines it.
+    /// True if a `[[host]]` entry of the policy says that the program defines the symbol.
     pub(super) by_policy: bool,
 }
 
@@ -33,13 +33,13 @@ pub(super) struct Plugin<'a> {
     claims: Claims<'a>,
     pub(super) root: RootId,
     pub(super) file: FileId,
-    /// All its undefined references.
+    /// All undefined references of the object and of the libraries that it loads.
     pub(super) references: Vec<PluginReference<'a>>,
-    /// The names of all libraries that were not found.
+    /// The names of all libraries in the object's closure that were not found.
     pub(super) missing: Vec<&'a [u8]>,
-    /// True if the soname is that of a library, such as `libfoo.so.1`.
+    /// True if the soname has the form of a library's soname, such as `libfoo.so.1`.
     pub(super) is_versioned: bool,
-    /// True if the program of a `[[host]]` entry is assumed to define some of its references.
+    /// True if the program of a `[[host]]` entry is assumed to define some of the references.
     pub(super) has_profile: bool,
 }
 
@@ -163,7 +163,7 @@ fn is_versioned(soname: &[u8]) -> bool {
 }
 
 impl Plugin<'_> {
-    /// False if no program can be the host: no program loads some missing library, and all
+    /// False if no program can be the host: a missing library is loaded by no program, and all
     /// undefined symbols belong to missing libraries.
     pub(super) fn may_fit(&self, programs: &Programs) -> bool {
         let is_loaded = |name: &&[u8]| programs.loading(name).is_some();
@@ -172,7 +172,7 @@ impl Plugin<'_> {
 
     /// True if no archive defines the symbol, or if one of these archives is the static edition of
     /// `winner`, the file that defines the symbol. Other archives are then further editions of
-    /// `winner`: `libpython3.11.a` lies beside `libpython3.11-pic.a`.
+    /// `winner`: `libpython3.11.a` is in the same directory as `libpython3.11-pic.a`.
     pub(super) fn is_unclaimed(
         &self,
         reference: PluginReference<'_>,

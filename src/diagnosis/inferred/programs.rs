@@ -66,7 +66,8 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// Finds the programs that can open plugins, and those that load a library by one of `sonames`.
+    /// Finds the programs that can open plugins. Among these, finds the programs that load a
+    /// library by one of `sonames`.
     pub(super) fn new(source: DiagnosisInput<'_>, sonames: &FastSet<&[u8]>) -> Self {
         let is_program = |closure: &Closure| {
             let object = source.view.object(closure.root.file);

@@ -1,6 +1,7 @@
-//! The symbols of an LLVM bitcode file, from the table that LLVM writes for linkers
-//! (`llvm/Object/IRSymtab.h`): the blob of SYMTAB_BLOCK, whose names lie in STRTAB_BLOCK. Only
-//! these two blocks are read (`llvm/Bitstream/BitstreamReader.h`). `read` is the caller.
+//! Reads the symbols of an LLVM bitcode file from the table that LLVM writes for linkers
+//! (`llvm/Object/IRSymtab.h`). The table is the blob of SYMTAB_BLOCK, and its names are in
+//! STRTAB_BLOCK. No other blocks are read (`llvm/Bitstream/BitstreamReader.h`). `read` is the
+//! caller.
 
 use super::members::SymbolKind;
 
@@ -10,7 +11,7 @@ const WRAPPER: &[u8] = b"\xde\xc0\x17\x0b";
 const STRTAB: u64 = 23;
 /// `SYMTAB_BLOCK_ID`
 const SYMTAB: u64 = 25;
-/// Versions of the table that have the layout below (`storage::Header::kCurrentVersion`).
+/// Versions of the table with the layout that `parse` reads (`storage::Header::kCurrentVersion`).
 const VERSIONS: std::ops::RangeInclusive<u32> = 0..=3;
 /// Offset of the symbol range in the table's header, after version, producer, modules and COMDATs.
 const SYMBOLS: usize = 4 + 8 + 8 + 8;
@@ -24,12 +25,12 @@ const MOST: usize = 64;
 pub(super) struct LtoSymbol<'b> {
     pub(super) name: &'b [u8],
     pub(super) kind: SymbolKind,
-    /// STV_*
+    /// Visibility, as in ELF: a value such as STV_HIDDEN.
     pub(super) visibility: u8,
     pub(super) function: bool,
 }
 
-/// The global symbols of a bitcode file; `None` without a readable table.
+/// The global symbols of a bitcode file; `None` if its symbol table is missing or cannot be read.
 pub(super) fn symbols(file: &[u8]) -> Option<Vec<LtoSymbol<'_>>> {
     let file = unwrapped(file)?;
     let (mut table, mut strings) = (None, None);
@@ -110,7 +111,9 @@ enum Operand {
     Blob,
 }
 
-/// The first blob of the block from `bits` to bit `end`, whose abbreviation ids have `width` bits.
+/// The content of the first blob in a block. The block extends from the position of `bits` to bit
+/// `end`, and its abbreviation ids have `width` bits. `None` if a nested block, an array or the end
+/// comes first.
 fn blob(mut bits: Bits<'_>, end: usize, width: u64) -> Option<&[u8]> {
     let mut abbreviations: Vec<Vec<Operand>> = Vec::new();
     while bits.at < end {

@@ -1,8 +1,8 @@
-//! Second reads of names that were not stored. A definition may be read before the first reference
-//! to its name. If a reference has the same hash as the definition, only that name is read again,
-//! and the texts are compared.
+//! Completes definitions whose names were not stored at first. If a definition is read before any
+//! reference to its name, only the hash of the name is stored. If a reference then has the same
+//! hash, the name is read from the file and compared.
 //!
-//! `facts::members` calls it, once all archives are read.
+//! `facts::members` calls this module after it has read all archives.
 
 use super::elf_member::stem;
 use super::members::{Members, NAMELESS};
@@ -10,10 +10,10 @@ use crate::format::{ReadError, in_memory};
 use crate::symbol_names::SymbolNames;
 use crate::tree::Handle;
 
-/// Wanted names at less than this distance in bytes from the first one are read together with it.
+/// The read of a name also gets all wanted names that begin less than this many bytes after it.
 const WINDOW: u64 = 8 << 10;
-/// Upper bound for the names that are read together. A hostile file may list one name a million
-/// times.
+/// Upper bound for the number of names that one read gets. A hostile file may list one name a
+/// million times.
 const MOST: usize = 1024;
 /// Number of bytes that are read for a name at first; most names are shorter.
 const NAME: u64 = 512;
@@ -26,8 +26,8 @@ pub struct Nameless {
 }
 
 impl Members {
-    /// Definitions without a stored name that may have one of `names`. They are sorted by member,
-    /// then by the offset of the name in the archive.
+    /// The definitions whose names are not stored and, by their hashes, may be in `names`. They are
+    /// sorted by member, then by the offset of the name in the archive.
     pub fn nameless(&self, names: &SymbolNames) -> Vec<Nameless> {
         let mut out = Vec::new();
         for member in &self.list {
@@ -48,8 +48,8 @@ impl Members {
         out
     }
 
-    /// Reads the names of these definitions in `file`. Definitions whose name is one of `names` get
-    /// its id.
+    /// Reads the names of the definitions in `nameless` from the archive `file`. A definition whose
+    /// name is one of `names` gets the id of that name.
     pub fn name_all(
         &mut self,
         file: &Handle,
@@ -68,7 +68,7 @@ impl Members {
     }
 }
 
-/// A part of a file in memory.
+/// The part of a file that was read last.
 struct Window<'f> {
     file: &'f Handle,
     bytes: Vec<u8>,
@@ -83,8 +83,8 @@ impl Window<'_> {
         stem(self.bytes.get(..self.len)?.get(skip..)?)
     }
 
-    /// The name at `at`; `None` if the file ends before the name does. `after` has the distances in
-    /// bytes from `at` to this name, which is 0, and to the next wanted names.
+    /// The name at `at`; `None` if the file ends before the name does. `after` yields the distances
+    /// in bytes from `at` to this name, which is 0, and to the next wanted names.
     fn name(
         &mut self,
         at: u64,

@@ -1,7 +1,6 @@
-//! The global symbols of one ELF member: the search for its symbol table, and the table itself.
-//! Assemblers put the symbol table last, so the last section headers are read first. If the symbol
-//! table is not among them, all section headers are read. Besides these, only the symbol table and
-//! its string table are needed.
+//! Reads the global symbols of one ELF member. Assemblers put the symbol table last, so the last
+//! section headers are read first. If the symbol table is not among them, all section headers are
+//! read. Apart from headers, only the symbol table and its string table are read.
 //!
 //! `read` and `symbols` are the callers.
 
@@ -15,13 +14,14 @@ const LAST: u64 = 4;
 /// Two parts of a file are read together if the gap between them has at most this many bytes.
 const GAP: u64 = 4096;
 
-/// Initial capacity of a buffer, in bytes. Unused pages are never touched.
+/// Initial capacity of a buffer, in bytes. Pages that are never touched cost no memory.
 const ROOM: usize = 8 << 20;
-/// Kept tables are released beyond this number of bytes, about half a processor's own cache.
+/// Limit, in bytes, for the kept tables: about half of a core's private cache. At this size, the
+/// archive reader looks up the definitions of the kept members and reuses the memory.
 const MOST_KEPT: usize = 512 << 10;
 
-/// Section indices that mark tentative definitions of one machine (`elf_backend_add_symbol_hook` of
-/// GNU ld).
+/// Machine-specific section indices of tentative definitions (`elf_backend_add_symbol_hook` in GNU
+/// ld).
 const MACHINE_COMMON: [(elf::Machine, elf::SymbolSection); 4] = [
     // SHN_X86_64_LCOMMON
     (elf::EM_X86_64, elf::SymbolSection(0xff02)),
@@ -30,12 +30,13 @@ const MACHINE_COMMON: [(elf::Machine, elf::SymbolSection); 4] = [
     (elf::EM_PARISC, elf::SHN_PARISC_HUGE_COMMON),
 ];
 
-/// True for the section index of a tentative definition of this machine.
+/// True if `machine` uses this section index for tentative definitions.
 pub(super) fn is_machine_common(machine: elf::Machine, section: elf::SymbolSection) -> bool {
     MACHINE_COMMON.contains(&(machine, section))
 }
 
-/// The position of an object: the data of a member, or a file that a thin archive names.
+/// The position of an object: a file, with the offset and the size of the object in bytes. The
+/// object is the data of a member or the whole file.
 #[derive(Clone, Copy)]
 pub(super) struct SymbolTableRange<'f> {
     pub(super) file: &'f Handle,
@@ -43,7 +44,8 @@ pub(super) struct SymbolTableRange<'f> {
     pub(super) size: u64,
 }
 
-/// Reused memory, and its current content: `len` bytes from `start` on. The bytes before are kept.
+/// Memory that is reused for all members. The current content is `len` bytes from `start` on. The
+/// bytes before `start` are tables of earlier members, which must not be overwritten yet.
 #[derive(Default)]
 struct Buffer {
     bytes: Vec<u8>,
@@ -65,17 +67,18 @@ pub(super) struct Buffers {
     names: Buffer,
 }
 
-/// The global part of a symbol table and its names.
+/// The global entries of a symbol table, and the string table with their names.
 pub(super) struct Raw<'b> {
     pub(super) symbols: &'b [u8],
     pub(super) strings: &'b [u8],
-    /// File offset of the names.
+    /// Offset of the string table in the file, in bytes.
     pub(super) strings_at: u64,
-    /// Offset of the names in [`Buffers::kept`], if the tables can be kept.
+    /// Offset that the string table gets in [`Buffers::kept`]. `None` if the two tables are too far
+    /// apart to be kept.
     pub(super) kept_at: Option<usize>,
 }
 
-/// A symbol as the table has it.
+/// One global entry of the symbol table, with its name.
 pub(super) struct RawSymbol<'b> {
     /// Its name. The suffix of a default version (`@@VERSION`) is removed.
     pub(super) name: &'b [u8],
@@ -89,7 +92,7 @@ pub(super) struct RawSymbol<'b> {
     pub(super) other: u8,
 }
 
-/// The fields of a section header that are used.
+/// The fields of a section header that the reader needs. `each` is `sh_entsize`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MemberSection {
     pub(super) kind: elf::SectionType,
@@ -100,7 +103,8 @@ pub(super) struct MemberSection {
     pub(super) each: u64,
 }
 
-/// The extent of the section headers, from the ELF header.
+/// The section headers of an object: their offset in the object, their number, and the size of each
+/// in bytes.
 #[derive(Clone, Copy)]
 struct Headers {
     offset: u64,
@@ -108,9 +112,10 @@ struct Headers {
     each: u64,
 }
 
+// The inner error is a defect of the object; the outer error, a failed read.
 type MemberResult<T> = Result<Result<T, Defect>, ReadError>;
 
-/// Returns early with a defect.
+/// Unwraps a value, or returns its defect from the function.
 macro_rules! ok {
     ($value:expr) => {
         match $value {
@@ -130,7 +135,7 @@ impl SymbolTableRange<'_> {
         offset.checked_add(size).is_some_and(|end| end <= self.size)
     }
 
-    /// Fills `buffer` with `size` bytes at `offset`, or with fewer if the file ends before.
+    /// Fills `buffer` with `size` bytes at `offset`, or with fewer if the file ends earlier.
     fn fill(&self, buffer: &mut Buffer, offset: u64, size: u64) -> Result<(), ReadError> {
         let at = self.base.saturating_add(offset);
         let present = size.min(self.file.stat().len.saturating_sub(at));
@@ -146,14 +151,15 @@ impl SymbolTableRange<'_> {
 }
 
 impl Buffers {
-    /// Keeps the tables that [`Self::load`] returned last. True if many are kept now, so that they
-    /// should be used and released.
+    /// Keeps the tables that [`Self::load`] returned last: the next object does not overwrite them.
+    /// Returns true if the kept tables have reached `MOST_KEPT` bytes. The caller must then look up
+    /// their definitions and call [`Self::release`].
     pub(super) fn keep(&mut self) -> bool {
         self.tables.start += std::mem::take(&mut self.tables.len);
         self.tables.start >= MOST_KEPT
     }
 
-    /// The kept tables.
+    /// The bytes of the tables that [`Self::keep`] protects.
     pub(super) fn kept(&self) -> &[u8] {
         self.tables.bytes.get(..self.tables.start).unwrap_or_default()
     }
@@ -163,9 +169,10 @@ impl Buffers {
         (self.tables.start, self.tables.len) = (0, 0);
     }
 
-    /// The tables of the object at `place`; `None` if it has no symbol table. `head` begins with
-    /// its ELF header. The read of the section headers may also get the `beyond` bytes after the
-    /// object, which then go into `next`.
+    /// Reads the symbol table of the object at `place`, and its string table; `None` if the object
+    /// has no symbol table. `head` begins with the object's ELF header. If the section headers are
+    /// near the end of the object, one read gets them and the `beyond` bytes after the object.
+    /// These bytes are added to `next`.
     pub(super) fn load<H: FileHeader<Endian = Endianness>>(
         &mut self,
         place: SymbolTableRange<'_>,
@@ -245,7 +252,7 @@ impl Buffers {
             return Ok(Err(place.defect(Table::SectionHeaders, offset, what)));
         }
         if count == 0 {
-            // With 65,280 sections or more, the first section header has the number.
+            // With 65,280 sections or more, the first section header has their number.
             place.fill(&mut self.sections, offset, each)?;
             count = section::<H>(self.sections.get(), 0, e).map_or(0, |first| first.size);
         }
@@ -307,7 +314,8 @@ impl Buffers {
     }
 }
 
-/// The last SHT_SYMTAB among the first `count` headers in `bytes`.
+/// The index of the last SHT_SYMTAB header among the first `count` headers in `bytes`; `None` if
+/// there is none.
 fn find<H: FileHeader<Endian = Endianness>>(
     bytes: &[u8],
     count: u64,
@@ -318,7 +326,7 @@ fn find<H: FileHeader<Endian = Endianness>>(
     })
 }
 
-/// The section header with the index `at` in `bytes`.
+/// The section header with the index `at` in `bytes`; `None` if `bytes` ends before it does.
 pub(super) fn section<H: FileHeader<Endian = Endianness>>(
     bytes: &[u8],
     at: u64,
@@ -366,13 +374,14 @@ pub(super) fn each_symbol<'b, H: FileHeader<Endian = Endianness>>(
     whole
 }
 
-/// The name at the start of `text`, up to its NUL; `None` if there is no NUL. A symbol with a
-/// default version, `NAME@@VERSION`, counts as `NAME`, as in lld (`SymbolTable::insert`).
+/// The name at the start of `text`, up to its NUL; `None` if there is no NUL. The suffix of a
+/// default version is removed, as in lld (`SymbolTable::insert`): `NAME@@VERSION` becomes `NAME`.
 pub(super) fn stem(text: &[u8]) -> Option<&[u8]> {
     stem_and_version(text).map(|(name, _)| name)
 }
 
-/// Like [`stem`], with the version and the `@` or `@@` before it.
+/// Like [`stem`], with the version and the `@` or `@@` before it. The version is empty if the name
+/// has none.
 fn stem_and_version(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = memchr::memchr2(0, b'@', text)?;
     if text[end] == 0 {

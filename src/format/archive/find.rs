@@ -1,6 +1,6 @@
-//! Members of an archive that define given names, found through the GNU index alone if there is
-//! one. Also the names of all members, for the cross-check. `facts::answer`, `audit::definitions`
-//! and `format::cross_check` call it.
+//! Finds the members of an archive that define given names, through the GNU index alone if there is
+//! one. Also lists the names of all members, for the cross-check. `facts::answer`,
+//! `audit::definitions` and `format::cross_check` are the callers.
 
 use super::header::{self, FIRST, HEADER, LongNames, MemberHeader, SpecialMember};
 use super::members::Members;
@@ -24,12 +24,12 @@ pub struct DefiningMember {
     pub target: Option<Target>,
 }
 
-/// The requested names.
+/// Symbol names whose definitions are requested. The set can be searched by name or by GNU hash.
 #[derive(Default)]
 pub struct RequestedNames {
     hashes: FastSet<u32>,
-    /// A bit for each value that bits 1 to 18 of a hash may have. This test alone rejects most
-    /// hashes of a large table.
+    /// A bitmap with one bit for each value of bits 1 to 18 of a hash. It rejects most hashes of a
+    /// large table before `hashes` is searched.
     seen: Vec<u64>,
     texts: FastSet<Box<[u8]>>,
 }
@@ -59,13 +59,14 @@ impl RequestedNames {
         self.texts.contains(name)
     }
 
-    /// True if a requested name may have this GNU hash, given without its lowest bit.
+    /// True if a requested name has this GNU hash, apart from the lowest bit. That bit of `hash`
+    /// must be 0, because GNU hash tables use it as an end mark.
     pub fn may_contain(&self, hash: u32) -> bool {
         let (word, bit) = seen(hash);
         self.seen.get(word).is_some_and(|seen| seen & bit != 0) && self.hashes.contains(&hash)
     }
 
-    /// The names, in arbitrary order.
+    /// The requested names, in arbitrary order.
     pub fn texts(&self) -> impl Iterator<Item = &[u8]> {
         self.texts.iter().map(|text| &**text)
     }
@@ -76,11 +77,11 @@ impl RequestedNames {
     }
 }
 
-/// A selection of names.
+/// Selects names: true for a wanted name.
 type IsWanted<'a> = &'a dyn Fn(&[u8]) -> bool;
 
-/// Members of the archive in `file` that define one of `names`, in the order of its GNU index, or
-/// of the members if it has none.
+/// Members of the archive in `file` that define one of `names`. They are in the order of the GNU
+/// index, or of the members if there is no index. Empty if the first member header is damaged.
 pub fn definitions(
     file: &Handle,
     names: &RequestedNames,
@@ -97,8 +98,9 @@ pub fn definitions(
     }
 }
 
-/// Like [`definitions`], for all names that `is_wanted` selects. The archive's `members` were read
-/// before, and its index goes into `memory`, which is reused. Defects are ignored.
+/// Like [`definitions`], for all names that `is_wanted` selects. `members` are the members of this
+/// archive, which were read before. With a GNU index, their headers are not read again unless the
+/// archive is thin. The index is read into `memory`, which is reused. Defects are ignored.
 pub fn matching(
     file: &Handle,
     is_wanted: IsWanted<'_>,
@@ -115,8 +117,8 @@ pub fn matching(
             grow(memory, size);
             let read = file.read_at(&mut memory[..size], first.data)?;
             let bytes = &memory[..read];
-            // A member of a thin archive may be a member of another archive, with another name
-            // there.
+            // Thin archives are excluded: a member may lie in another archive, and `members` then
+            // has its name from there.
             let members = Some(members).filter(|members| !members.thin);
             gnu_index(file, (&first, width, bytes), is_wanted, members, defects)
         }
@@ -124,8 +126,8 @@ pub fn matching(
     }
 }
 
-/// The GNU index: a count, that many member offsets (big-endian), then as many names. A member that
-/// `known` has is not read again.
+/// Looks up names in the GNU index. The index has a count, that many member offsets (big-endian),
+/// and as many names. The headers of members in `known` are not read again.
 fn gnu_index(
     file: &Handle,
     (index, width, bytes): (&MemberHeader, usize, &[u8]),
@@ -216,8 +218,8 @@ fn scan(
 }
 
 /// Names of all members, without the index and the table of long names. `None` for a thin archive,
-/// for an index other than GNU's with 32 bits, for a damaged header, and for wrong sizes in a
-/// header or index.
+/// a damaged header, or a stated size that exceeds the file or the member. Also `None` if the
+/// archive has an index other than GNU's with 32 bits.
 pub fn names(file: &Handle) -> Result<Option<Vec<Box<[u8]>>>, ReadError> {
     if read_range(file, 0, FIRST)? == archive::THIN_MAGIC {
         return Ok(None);

@@ -1,19 +1,20 @@
-//! The symbols of an object with only GCC's intermediate language, from the sections that GCC
-//! writes for linker plugins (`lto-plugin/lto-plugin.c`, `parse_table_entry`). `read` is the
-//! caller.
+//! Reads the symbols of an object that has only GCC's intermediate language. GCC writes them for
+//! linker plugins, in sections of their own (`lto-plugin/lto-plugin.c`, `parse_table_entry`).
+//! `read` is the caller.
 
 use super::bitcode::LtoSymbol;
 use super::members::SymbolKind;
 use object::read::elf::{FileHeader, SectionHeader};
 use object::{Endianness, elf};
 
-/// Prefix of the section names. Each translation unit has one such section, and a hash follows the
-/// prefix.
+/// Prefix of the names of symbol sections. Each translation unit has one such section, and a hash
+/// follows the prefix.
 const SECTION: &[u8] = b".gnu.lto_.symtab.";
 /// Number of bytes after the two names of an entry: kind, visibility, size, slot.
 const REST: usize = 1 + 1 + 8 + 4;
 
-/// The global symbols; `None` without a readable table.
+/// The global symbols of the object `file`. `None` if it has no symbol section, or if one is
+/// damaged.
 pub(super) fn symbols(file: &[u8]) -> Option<Vec<LtoSymbol<'_>>> {
     if file.get(4) == Some(&elf::ELFCLASS64.0) {
         of_class::<elf::FileHeader64<Endianness>>(file)

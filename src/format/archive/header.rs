@@ -1,5 +1,5 @@
-//! Member headers of archives, with the forms of names that GNU and BSD use, and the table of long
-//! names. The content of members is read by other modules of `archive`.
+//! Member headers of archives, with GNU's and BSD's forms of names, and the table of long names.
+//! Other modules of `archive` read the content of members.
 
 use crate::format::{ReadError, in_memory, read_range};
 use crate::tree::Handle;
@@ -22,7 +22,7 @@ pub(super) struct MemberHeader {
     pub(super) size: u64,
 }
 
-/// The kind of a special member, by its name alone.
+/// The kind of a special member, which its name alone determines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SpecialMember {
     /// GNU's index with numbers of this many bytes, or the second linker member of a COFF library.
@@ -34,7 +34,8 @@ pub(super) enum SpecialMember {
 }
 
 impl MemberHeader {
-    /// Parses a header; `None` if the bytes are not one.
+    /// Parses the member header at the start of `bytes`, which is at offset `at` of the archive.
+    /// `None` if no header is there.
     pub(super) fn parse(bytes: &[u8], at: u64) -> Option<Self> {
         let (header, _) = object::pod::from_bytes::<archive::Header>(bytes).ok()?;
         let size = std::str::from_utf8(&header.size).ok()?.trim().parse().ok()?;
@@ -56,13 +57,14 @@ impl MemberHeader {
         self.raw.trim_ascii_end()
     }
 
-    /// Length in bytes of the name that precedes the data, if the name is written as BSD does.
+    /// Length in bytes of the name that precedes the data; `None` if the name is not in BSD's form.
     pub(super) fn bsd_name(&self) -> Option<u64> {
         number(self.raw_name().strip_prefix(b"#1/")?)
     }
 
-    /// Offset of the name in the table of long names, and, in a thin archive, the position of the
-    /// member in another archive.
+    /// The offset of the name in the table of long names, from a name field `/OFFSET`. `None` for
+    /// other names. In a thin archive, the field may be `/OFFSET:POSITION`: the member is then in
+    /// another archive, and POSITION is the offset of its header there.
     pub(super) fn long_name(&self) -> Option<(u64, Option<u64>)> {
         let text = self.raw_name().strip_prefix(b"/")?;
         let mut parts = text.splitn(2, |b| *b == b':');
@@ -70,7 +72,7 @@ impl MemberHeader {
         Some((offset, parts.next().and_then(number)))
     }
 
-    /// The kind of this member if it is a special one. `name` is its full name.
+    /// The kind of a special member; `None` for an ordinary one. `name` is the full name.
     pub(super) fn special(&self, name: &[u8]) -> Option<SpecialMember> {
         Some(match self.raw_name() {
             b"/" => SpecialMember::GnuIndex(4),
@@ -84,7 +86,7 @@ impl MemberHeader {
         })
     }
 
-    /// Offset of the next header; members begin at even offsets.
+    /// Offset of the next header; members begin at even offsets. `None` if it exceeds 64 bits.
     pub(super) fn next(&self) -> Option<u64> {
         self.data.checked_add(self.size)?.checked_add(self.size & 1)
     }
@@ -94,19 +96,19 @@ fn number(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// The table of long names.
+/// The table of long names. A name field in GNU's form refers to a name by its offset there.
 #[derive(Default)]
 pub(super) struct LongNames {
     table: Vec<u8>,
 }
 
 impl LongNames {
-    /// Reads the table, which is the member `entry`.
+    /// Reads the table, which is the data of the member `entry`.
     pub(super) fn read(file: &Handle, entry: &MemberHeader) -> Result<Self, ReadError> {
         Self::read_and(file, entry, 0, &mut Vec::new())
     }
 
-    /// Like [`Self::read`], with the `beyond` bytes after the table put into `next`.
+    /// Like [`Self::read`], and adds the `beyond` bytes after the table to `next`.
     pub(super) fn read_and(
         file: &Handle,
         entry: &MemberHeader,
@@ -129,7 +131,8 @@ impl LongNames {
         Some(name.strip_suffix(b"/").unwrap_or(name)).filter(|name| !name.is_empty())
     }
 
-    /// The name of a member that does not have BSD's long name; empty if the table lacks it.
+    /// The name of a member whose name is not in BSD's form. Empty if the table of long names lacks
+    /// it.
     pub(super) fn name<'a>(&'a self, entry: &'a MemberHeader) -> &'a [u8] {
         if let Some((offset, _)) = entry.long_name() {
             return self.at(offset).unwrap_or_default();
@@ -157,7 +160,7 @@ pub(super) fn long_names(file: &Handle) -> Result<LongNames, ReadError> {
     Ok(LongNames::default())
 }
 
-/// A member's name. BSD's long name is read from the file.
+/// A member's name. A name in BSD's form is read from the file.
 pub(super) fn name(
     file: &Handle,
     entry: &MemberHeader,

@@ -1,20 +1,20 @@
-//! The symbol index of an archive (armap): the member that defines each name, according to the
-//! program that wrote the index. It may be GNU's or BSD's, each with 32 or 64 bits. `read` calls
-//! it.
+//! The symbol index of an archive (armap). It lists names, each with the member that defines it,
+//! according to the program that wrote the index. The index has GNU's or BSD's form, with numbers
+//! of 32 or 64 bits. `read` is the main caller.
 
 use super::header::{FIRST, MemberHeader, SpecialMember};
 use crate::format::{Defect, ReadError, Table, c_string, read_range};
 use crate::tree::Handle;
 use std::sync::OnceLock;
 
-/// The index of one archive.
+/// The symbol index of one archive.
 #[derive(Debug, Default)]
 pub struct ArchiveSymbolIndex {
     entries: Vec<Slot>,
     bytes: Vec<u8>,
-    /// True for an index of BSD, which GNU ld does not read in archives of ELF files.
+    /// True for an index of BSD's form, which GNU ld does not read in archives of ELF files.
     pub is_bsd: bool,
-    /// Indices of `entries` in the order of members, then of names. It is made on first use.
+    /// Indices into `entries`, sorted by member, then by name. Computed on first use.
     sorted: OnceLock<Vec<u32>>,
 }
 
@@ -34,8 +34,8 @@ impl ArchiveSymbolIndex {
         })
     }
 
-    /// True if the index says that the member at `offset` defines `name`. A default version is part
-    /// of names in the index.
+    /// True if the index says that the member at `offset` defines `name`. An entry with a default
+    /// version (`NAME@@VERSION`) also defines `NAME`.
     pub fn has(&self, name: &[u8], offset: u64) -> bool {
         let sorted = self.sorted.get_or_init(|| {
             let mut all: Vec<u32> = (0..).take(self.entries.len()).collect();
@@ -61,7 +61,7 @@ impl ArchiveSymbolIndex {
         self.entries.len()
     }
 
-    /// True if it has no entries.
+    /// True if the index has no entries, or if it was damaged.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -92,7 +92,8 @@ impl ArchiveSymbolIndex {
     }
 }
 
-/// The index of GNU's form of the archive in `file`; `None` if it has none or a damaged one.
+/// The index of the archive in `file`, if it is of GNU's form; `None` if the archive has no such
+/// index or a damaged one.
 pub fn gnu_index(file: &Handle) -> Result<Option<ArchiveSymbolIndex>, ReadError> {
     let Some(first) = MemberHeader::read(file, FIRST)? else { return Ok(None) };
     let Some(kind @ SpecialMember::GnuIndex(_)) = first.special(b"") else { return Ok(None) };
@@ -107,7 +108,7 @@ fn number(bytes: &[u8], at: usize, width: usize, big: bool) -> Option<u64> {
     Some(if big { raw.iter().fold(0, join) } else { raw.iter().rev().fold(0, join) })
 }
 
-/// A count, that many header offsets (big-endian), then as many names.
+/// GNU's form: a count, that many header offsets (big-endian), then as many names.
 fn gnu(bytes: &[u8], width: usize) -> Option<Vec<Slot>> {
     let count = usize::try_from(number(bytes, 0, width, true)?).ok()?;
     let mut start = count.checked_add(1)?.checked_mul(width)?;
@@ -123,8 +124,9 @@ fn gnu(bytes: &[u8], width: usize) -> Option<Vec<Slot>> {
     Some(entries)
 }
 
-/// In order: the size of a list of pairs (name offset, header offset), the pairs, the size of the
-/// names, the names. The byte order is that of the target, and only the sizes reveal it.
+/// BSD's form, in order: the size of a list of pairs (name offset, header offset), the pairs, the
+/// size of the names, the names. The byte order is the target's. No field states it, so the order
+/// whose sizes fit is used.
 fn bsd(bytes: &[u8], width: usize) -> Option<Vec<Slot>> {
     let ordered = |big: bool| -> Option<Vec<Slot>> {
         let size = usize::try_from(number(bytes, 0, width, big)?).ok()?;

@@ -1,25 +1,27 @@
-//! The sections, COMDAT groups, global symbols and relocations of one relocatable object: a linker
-//! needs these facts besides the symbol table. `link_reader` reads them.
+//! The facts about one relocatable object that decide what a linker does with its parts: sections,
+//! COMDAT groups, global symbols and relocations. `link_reader` reads them.
 
 use crate::id::{FastMap, FastSet};
 use object::elf;
 use std::collections::BTreeSet;
 
-/// The prefix of sections of which GNU ld keeps the first with the same name. Compilers wrote them
-/// before COMDAT groups.
+/// Name prefix of link-once sections, which compilers wrote before COMDAT groups. GNU ld keeps only
+/// the first of several such sections with the same name.
 pub const LINK_ONCE: &[u8] = b".gnu.linkonce";
 
 /// Upper bound for the total length of an object's names, as a multiple of the size of its string
 /// tables. Another 64 KiB, and 64 bytes for each section, are allowed.
 const SHARED: usize = 16;
 
-/// The relocations that are read.
+/// Selects the relocations that are read. The selection also decides which symbols, sections and
+/// names are stored.
 #[derive(Clone, Copy)]
 pub enum RelocationFilter<'w> {
     /// All relocations.
     All,
-    /// Relocations to these undefined or common names, in loaded sections, or in all sections if the
-    /// second field is true. Without names, no relocations are read.
+    /// Relocations to undefined or common symbols with one of these names. They are read in loaded
+    /// sections, or in all sections if the second field is true. If there are no names, no
+    /// relocations are read.
     Names(&'w FastSet<&'w [u8]>, bool),
     /// Relocations of loaded sections for which the function is true. Its arguments are `sh_flags`
     /// of the section, the type, and true if the symbol is global.
@@ -27,7 +29,7 @@ pub enum RelocationFilter<'w> {
 }
 
 impl RelocationFilter<'_> {
-    /// True if relocations of a section with these flags may be wanted.
+    /// True if the filter may select relocations of a section with these `sh_flags`.
     pub(super) fn section(self, flags: u64) -> bool {
         let is_loaded = flags & (elf::SHF_ALLOC.0 | elf::SHF_EXCLUDE.0) == elf::SHF_ALLOC.0;
         match self {
@@ -38,8 +40,8 @@ impl RelocationFilter<'_> {
     }
 
     /// True if the name of a symbol may be stored even if no wanted relocation refers to the
-    /// symbol. An open symbol is undefined or common. A strong one is a definition. A special one has
-    /// restricted visibility, or is thread-local.
+    /// symbol. An open symbol is undefined or common. A strong symbol is defined and not weak. A
+    /// special symbol has restricted visibility, or is thread-local.
     pub(super) fn symbol(self, is_open: bool, is_strong: bool, is_special: bool) -> bool {
         match self {
             Self::All => true,
@@ -71,110 +73,119 @@ impl RelocationFilter<'_> {
     }
 }
 
-/// A section of an object.
+/// A section of an object, with the facts that decide if a linker keeps it.
 #[derive(Clone, Debug)]
 pub struct ObjectSection {
-    /// Its name, if that is a C identifier: linkers then define `__start_` and `__stop_` symbols
-    /// for it.
+    /// The name of the section, if it is a C identifier: linkers then define `__start_` and
+    /// `__stop_` symbols for the section. `None` for other names.
     pub name: Option<Box<[u8]>>,
-    /// `sh_flags`
+    /// Flags of the section (`sh_flags`), such as SHF_ALLOC.
     pub flags: u64,
-    /// `sh_type`
+    /// Type of the section (`sh_type`), such as SHT_NOTE.
     pub kind: u32,
-    /// Its COMDAT group, by index into `LinkFacts::groups`.
+    /// Its COMDAT group, by index into `LinkFacts::groups`; `None` if it is in no such group.
     pub group: Option<u32>,
-    /// Its group of any kind, as the index of the group's section. Sections of a group stay
-    /// together.
+    /// The section index of its group (SHT_GROUP), COMDAT or not; `None` if it is in no group. Set
+    /// only if all relocations are read. Linkers keep or drop all sections of a group together.
     pub unit: Option<u32>,
-    /// The section by which it is ordered (SHF_LINK_ORDER), and with which it stays.
+    /// The index of the section that determines its place in the output (SHF_LINK_ORDER). Linkers
+    /// keep it only together with that section. `None` without the flag, or if that section is not
+    /// in [`LinkFacts::sections`].
     pub ordered_by: Option<u32>,
     /// True for `.eh_frame`.
     pub is_unwind_table: bool,
-    /// True if only debuggers read it.
+    /// True for `.debug*` and `.stab*` sections, which only debuggers read.
     pub is_debug: bool,
-    /// True for `.jcr`, which linkers other than mold keep.
+    /// True for `.jcr`. Linkers other than mold keep this section even if nothing refers to it.
     pub is_jcr: bool,
-    /// True if linkers keep sections with its name.
+    /// True if linkers keep sections with its name even if nothing refers to them.
     pub(super) is_named: bool,
 }
 
-/// A global symbol.
+/// A global symbol of an object: a definition or a reference.
 #[derive(Clone, Debug)]
 pub struct Global {
     /// Start and end of its name in [`LinkFacts::names`].
     pub(super) name: (u32, u32),
-    /// `st_shndx`, with SHN_XINDEX followed; 0 if undefined, absolute or common.
+    /// Index of the section that contains the definition, even if `st_shndx` is SHN_XINDEX. 0 if
+    /// the symbol is undefined, absolute or common.
     pub section: usize,
-    /// STB_*
+    /// Binding, such as STB_WEAK.
     pub bind: u8,
-    /// STT_*
+    /// Type, such as STT_FUNC.
     pub kind: u8,
-    /// STV_*
+    /// Visibility, such as STV_HIDDEN.
     pub visibility: u8,
-    /// SHN_ABS
+    /// True if `st_shndx` is SHN_ABS.
     pub absolute: bool,
-    /// SHN_COMMON, or an index with which one machine marks common symbols.
+    /// True if `st_shndx` is SHN_COMMON, or a machine-specific index of common symbols.
     pub common: bool,
 }
 
-/// A relocation.
+/// A relocation, with the symbol or the section to which it refers.
 #[derive(Clone, Copy, Debug)]
 pub struct ObjectRelocation {
-    /// The section that it changes.
+    /// The index of the section whose bytes the relocation changes.
     pub section: usize,
-    /// R_*
+    /// Type of the relocation, such as R_X86_64_PC32.
     pub kind: u32,
     /// The symbol, by index into [`LinkFacts::globals`]; `None` for a local symbol or no symbol.
     pub global: Option<usize>,
     /// True if the symbol is absolute, or if there is no symbol.
     pub absolute: bool,
-    /// The section of a local symbol, or 0. 0 if only some relocations are wanted.
+    /// The index of the section of a local symbol; 0 for a global symbol. Always 0 unless all
+    /// relocations are wanted.
     pub target: usize,
-    /// True if its offset is a multiple of 4.
+    /// True if `r_offset` is a multiple of 4. In an unwind table, this distinguishes the address of
+    /// a function from that of a personality routine.
     pub is_aligned: bool,
 }
 
-/// The facts of one object.
+/// The facts of one relocatable object, as far as the [`RelocationFilter`] selects them.
 #[derive(Clone, Debug, Default)]
 pub struct LinkFacts {
-    /// The sections, from index 0 on. With a filter of relocations, only sections with a name, with
-    /// thread-local data, or with selected relocations or stored symbols.
+    /// The sections, from index 0 on. Unless all relocations are wanted, the list has only section
+    /// 0 and sections with [`ObjectSection::name`], thread-local data, wanted relocations or stored
+    /// symbols.
     pub sections: Vec<ObjectSection>,
     /// Start and end, in `names`, of the signatures of the COMDAT groups. Unless relocations of
     /// loaded sections are wanted, a section with the prefix [`LINK_ONCE`] is a group too: its name
     /// is the signature.
     pub(super) groups: Vec<(u32, u32)>,
-    /// The groups that do not define exactly their signature, by index into `groups`, if
-    /// relocations of loaded sections are wanted.
+    /// The groups that define a name other than their signature, by index into `groups`. Empty
+    /// unless relocations of loaded sections are wanted.
     pub(super) odd_groups: FastSet<usize>,
-    /// The COMDAT groups to whose local symbols a loaded section outside of the group refers, each
-    /// with the group of that section, by index into `groups`. Only if relocations of loaded
-    /// sections are wanted.
+    /// References to a local symbol of a COMDAT group from a loaded section outside of the group.
+    /// The first index in `groups` is the symbol's group, the second is the section's group, if it
+    /// has one. Empty unless relocations of loaded sections are wanted.
     pub(super) entered_groups: FastSet<(usize, Option<usize>)>,
-    /// The global symbols. With a filter of relocations, only named ones and targets of the
-    /// selected relocations.
+    /// The global symbols. Unless all relocations are wanted, the list has only symbols with stored
+    /// names and symbols of wanted relocations.
     pub globals: Vec<Global>,
-    /// The relocations that were wanted.
+    /// The relocations that the [`RelocationFilter`] selected.
     pub relocations: Vec<ObjectRelocation>,
-    /// The versions of its definitions (`NAME@VERSION`, `NAME@@VERSION`), if these are wanted.
+    /// The versions of the object's definitions: VERSION in `NAME@VERSION` and `NAME@@VERSION`.
+    /// Empty unless relocations of loaded sections are wanted.
     pub versions: BTreeSet<Box<[u8]>>,
-    /// Those that call the function which finds thread-local data, by index into `relocations`. The
-    /// value is the symbol of the data, by index into `globals`; `None` for a local symbol.
+    /// The relocations of calls that find thread-local data, such as those to `__tls_get_addr`, by
+    /// index into `relocations`. The value is the symbol of the data, by index into `globals`;
+    /// `None` for a local symbol.
     pub tls_calls: FastMap<usize, Option<usize>>,
     /// The names of global symbols and the signatures, one after the other.
     names: Vec<u8>,
-    /// The number of bytes that may still be stored of names.
+    /// Number of bytes of names that may still be stored.
     room: usize,
 }
 
-/// Names by which other objects with the same COMDAT groups are found.
+/// Names by which other objects with the same COMDAT groups can be found.
 #[derive(Default)]
 pub struct GroupNames<'f> {
     /// The signatures, and the names that the groups define.
     pub names: Vec<&'f [u8]>,
-    /// True if another object with one of the groups may have none of the names, because no global
-    /// symbol of the group is its signature. Compilers have such groups for constructors and
-    /// destructors (`C5`, `D5`), but all copies define the same functions.
+    /// True if the signature of a group is not a symbol of the group. Another object with this
+    /// group may then define none of the names. Mangled signatures (`_Z`) are an exception. Such
+    /// groups hold constructors or destructors (`C5`, `D5`), and all copies define the same
+    /// functions.
     pub may_differ: bool,
 }
 
@@ -188,7 +199,7 @@ impl Global {
 }
 
 impl ObjectSection {
-    /// True if `--gc-sections` keeps it even if nothing refers to it.
+    /// True if a linker with `--gc-sections` keeps the section even if nothing refers to it.
     pub fn is_reserved(&self) -> bool {
         let arrays = [elf::SHT_INIT_ARRAY.0, elf::SHT_FINI_ARRAY.0, elf::SHT_PREINIT_ARRAY.0];
         let is_note = self.kind == elf::SHT_NOTE.0 && self.unit.is_none();
@@ -214,15 +225,15 @@ impl LinkFacts {
         self.names.get(start as usize..end as usize).unwrap_or_default()
     }
 
-    /// Sets the upper bound for the total length of the names of an object with `strings` bytes of
-    /// names and this number of sections. Symbols and sections may share bytes of a string table,
-    /// and a hostile object may make all of them share a long name.
+    /// Sets the upper bound for the total length of names. The object has `strings` bytes of names
+    /// and this number of sections. Symbols and sections may share bytes of a string table, and a
+    /// hostile object may make all of them share a long name.
     pub(super) fn bound_names(&mut self, strings: usize, sections: usize) {
         let of_sections = sections.saturating_mul(64).saturating_add(64 << 10);
         self.room = strings.saturating_mul(SHARED).saturating_add(of_sections);
     }
 
-    /// Takes the length of a name from the bound; `None` if the bound is exceeded.
+    /// Subtracts the length of a name from the bound; `None` if too little is left.
     pub(super) fn reserve(&mut self, name: &[u8]) -> Option<()> {
         self.room = self.room.checked_sub(name.len())?;
         Some(())
@@ -237,13 +248,13 @@ impl LinkFacts {
         Some((start, u32::try_from(self.names.len()).ok()?))
     }
 
-    /// True unless SHF_EXCLUDE keeps the section out of the output.
+    /// True unless SHF_EXCLUDE removes the section from the output.
     pub fn is_kept(&self, section: usize) -> bool {
         let flags = self.sections.get(section).map_or(0, |section| section.flags);
         flags & elf::SHF_EXCLUDE.0 == 0
     }
 
-    /// True if the section is loaded.
+    /// True if the section is in the output and has SHF_ALLOC.
     pub fn is_loaded(&self, section: usize) -> bool {
         let flags = self.sections.get(section).map_or(0, |section| section.flags);
         self.is_kept(section) && flags & elf::SHF_ALLOC.0 != 0
@@ -255,7 +266,7 @@ impl LinkFacts {
         flags & elf::SHF_WRITE.0 != 0
     }
 
-    /// The signature of a section's COMDAT group.
+    /// The signature of a section's COMDAT group; `None` if the section is in no COMDAT group.
     pub fn group_of(&self, section: usize) -> Option<&[u8]> {
         self.groups.get(self.group_index(section)?).map(|signature| self.kept(*signature))
     }
@@ -265,7 +276,7 @@ impl LinkFacts {
         self.groups.iter().map(|signature| self.kept(*signature))
     }
 
-    /// The COMDAT groups that do not define exactly their signature, each with its signature and
+    /// The COMDAT groups that define a name other than their signature, each with its signature and
     /// the sorted names that it defines. Empty unless relocations of loaded sections were wanted.
     pub fn odd_groups(&self) -> Vec<(&[u8], Vec<&[u8]>)> {
         let mut out: FastMap<usize, Vec<&[u8]>> = FastMap::default();
@@ -292,9 +303,9 @@ impl LinkFacts {
         plain.map(|(_, signature)| self.kept(*signature))
     }
 
-    /// The signatures of the COMDAT groups to whose local symbols a loaded section outside of the
-    /// group refers, each with the signature of that section's group. Empty unless relocations of
-    /// loaded sections were wanted.
+    /// The COMDAT groups with a local symbol to which a loaded section outside of the group refers.
+    /// An item is the signature of such a group, and the signature of the section's own COMDAT
+    /// group if it has one. Empty unless relocations of loaded sections were wanted.
     pub fn entered_groups(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
         let signature = |group: usize| self.groups.get(group).map(|name| self.kept(*name));
         let all = self.entered_groups.iter();
@@ -305,20 +316,20 @@ impl LinkFacts {
         self.sections.get(section)?.group.map(|group| group as usize)
     }
 
-    /// The signatures of the COMDAT groups with a relocation that was wanted.
+    /// The signatures of the COMDAT groups with a wanted relocation.
     pub fn referring(&self) -> impl Iterator<Item = &[u8]> {
         let groups = self.referring_groups().into_iter();
         groups.filter_map(|group| self.groups.get(group)).map(|signature| self.kept(*signature))
     }
 
-    /// The COMDAT groups with a relocation that was wanted, by index into `groups`.
+    /// The COMDAT groups with a wanted relocation, by index into `groups`.
     pub(super) fn referring_groups(&self) -> FastSet<usize> {
         self.relocations.iter().filter_map(|one| self.group_index(one.section)).collect()
     }
 
-    /// Names by which other objects with the same COMDAT groups are found, for the groups that have
-    /// a relocation to a name for which `is_asked` is true: their signatures and the names that
-    /// they define.
+    /// Names by which other objects with the same COMDAT groups can be found: the signatures of the
+    /// groups, and the names that the groups define. A group is included if it has a relocation to
+    /// a local symbol, or to a name for which `is_asked` is true.
     pub fn group_names(&self, is_asked: impl Fn(&[u8]) -> bool) -> GroupNames<'_> {
         let asks = |relocation: &&ObjectRelocation| {
             let global = relocation.global.and_then(|global| self.globals.get(global));
@@ -344,7 +355,7 @@ impl LinkFacts {
         GroupNames { names, may_differ }
     }
 
-    /// Removes all facts, but keeps their memory.
+    /// Removes all facts and keeps their memory for the next object.
     pub(super) fn clear(&mut self) {
         self.sections.clear();
         self.groups.clear();
@@ -357,8 +368,8 @@ impl LinkFacts {
         self.names.clear();
     }
 
-    /// A copy without the symbols and sections that the wanted relocations do not concern: most
-    /// objects have hundreds of these.
+    /// A copy with only the symbols and sections that the wanted relocations and stored names need.
+    /// Most objects have hundreds of others.
     pub(super) fn compact(&self) -> Self {
         let mut globals = Renumbering::new(self.globals.len());
         let of_relocations = self.relocations.iter().filter_map(|relocation| relocation.global);
@@ -371,7 +382,7 @@ impl LinkFacts {
         let told = told.filter(|(_, section)| section.name.is_some() || section.is_tls());
         let used = self.relocations.iter().map(|relocation| relocation.section);
         let defining = kept().map(|global| global.section);
-        // Index 0 stands for no section.
+        // Index 0 means no section.
         sections.keep(std::iter::once(0).chain(told.map(|(at, _)| at)).chain(used).chain(defining));
         let section = |at: &ObjectSection| ObjectSection {
             unit: at.unit.and_then(|at| sections.place(at as usize)),
@@ -411,24 +422,25 @@ impl LinkFacts {
     }
 }
 
-/// Mark of an item that does not stay.
+/// Marks a removed item.
 const GONE: u32 = u32::MAX;
 
-/// The items of a list that stay, and their new indices.
+/// Maps the old indices of a list to new ones after items are removed.
 struct Renumbering {
     /// For each item of the list, its new index or [`GONE`].
     places: Vec<u32>,
-    /// Number of items that stay.
+    /// Number of items that are kept.
     len: usize,
 }
 
 impl Renumbering {
-    /// For a list of `len` items, of which none stays.
+    /// Creates the map for a list of `len` items. All items are marked as removed until
+    /// [`Self::keep`].
     fn new(len: usize) -> Self {
         Self { places: vec![GONE; len], len: 0 }
     }
 
-    /// Keeps the items at these indices. Other indices are ignored.
+    /// Keeps the items at these indices. An index beyond the end of the list is ignored.
     fn keep(&mut self, indices: impl Iterator<Item = usize>) {
         for at in indices {
             if let Some(place) = self.places.get_mut(at) {
@@ -443,13 +455,13 @@ impl Renumbering {
         }
     }
 
-    /// The items of `list` that stay.
+    /// The items of `list` that are kept.
     fn kept<'l, T>(&self, list: &'l [T]) -> impl Iterator<Item = &'l T> {
         let all = self.places.iter().zip(list);
         all.filter(|(place, _)| **place != GONE).map(|(_, item)| item)
     }
 
-    /// The new index of an item that stays.
+    /// The new index of an item; `None` if the item is removed.
     fn place(&self, at: usize) -> Option<u32> {
         self.places.get(at).copied().filter(|place| *place != GONE)
     }

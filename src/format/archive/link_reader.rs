@@ -1,5 +1,5 @@
-//! Reads the [`LinkFacts`] of one relocatable object. Only few members are read in this way, and of
-//! these only the sections that hold such facts. `facts::members` is the caller.
+//! Reads the [`LinkFacts`] of one relocatable object. Few members are read in this way, and only
+//! the sections that hold these facts. `facts::members` is the caller.
 
 use super::elf_member::is_machine_common;
 use super::header::{self, MemberHeader};
@@ -16,24 +16,25 @@ use object::read::elf::{FileHeader, Rel, Rela, SectionHeader, SectionTable, Sym,
 use object::{Endianness, U32, archive, elf};
 use std::ops::Range;
 
-/// Upper bound, in bytes, for an object; the largest of LLVM has 40 megabytes.
+/// Upper bound for the size of an object, in bytes. The largest object of LLVM has 40 megabytes.
 const MOST: u64 = 1 << 29;
 /// Minimum size of a relocation, in bytes. It limits the number of relocations, because a hostile
 /// file may list the same relocations in many section headers.
 const FEWEST_BYTES: u64 = 8;
-/// Sizes in bytes of a member header, and of a 64-bit ELF header.
+/// Size of a member header, in bytes.
 const HEADER: usize = size_of::<archive::Header>();
+/// Size of a 64-bit ELF header, in bytes.
 const HEAD: usize = 64;
 
-/// Prefixes of section names. Linkers keep these sections even if nothing refers to them (`KEEP` in
+/// Name prefixes of sections that linkers keep even if nothing refers to them (`KEEP` in
 /// `ld/scripttempl/elf.sc`, `isReserved` in `lld/ELF/MarkLive.cpp`).
 const KEPT: [&[u8]; 5] = [b".init_array", b".fini_array", b".preinit_array", b".ctors", b".dtors"];
 
-/// Options for reading members, and reused memory.
+/// Reads link facts with one filter, into memory that is reused for all objects.
 pub struct LinkFactsReader<'r> {
-    /// The relocations that are read.
+    /// Selects the relocations that are read.
     pub wanted: RelocationFilter<'r>,
-    /// Reused memory.
+    /// Memory that is reused for all objects.
     pub scratch: &'r mut LinkScratch,
 }
 
@@ -45,8 +46,9 @@ pub struct LinkScratch {
 }
 
 impl LinkFactsReader<'_> {
-    /// The facts of the member of `file` whose header is at `offset`; `open` opens the file of a
-    /// thin archive's member. `None` if the member cannot be read or is not a relocatable object.
+    /// The facts of the member of `file` whose header is at `offset`. `None` if the member cannot
+    /// be read or is not a relocatable object. If the archive is thin (`thin`), `open` opens the
+    /// member's file.
     pub fn member(
         &mut self,
         file: &Handle,
@@ -76,7 +78,8 @@ impl LinkFactsReader<'_> {
         self.part(&outside, (inner.data + before, inner.size - before))
     }
 
-    /// The facts of the relocatable object in `file`.
+    /// The facts of the relocatable object in `file`. `None` if the file is damaged, too large, or
+    /// not a relocatable object.
     pub fn object(&mut self, file: &Handle) -> Result<Option<LinkFacts>, ReadError> {
         self.part(file, (0, file.stat().len))
     }
@@ -89,7 +92,7 @@ impl LinkFactsReader<'_> {
     }
 
     /// The facts of the object at `place` (offset and size) in `file`. The object begins with
-    /// `head`. `None` if the object is too large or is not relocatable.
+    /// `head`. `None` if the object is damaged, too large, or not relocatable.
     fn begin(
         &mut self,
         file: &Handle,
@@ -108,7 +111,7 @@ impl LinkFactsReader<'_> {
         }
     }
 
-    /// Reads the table of sections, then the sections with facts.
+    /// Reads the section headers, then the sections that hold link facts.
     fn parts<H: FileHeader<Endian = Endianness>>(
         &mut self,
         file: &Handle,
@@ -154,7 +157,7 @@ fn table<H: FileHeader<Endian = Endianness>>(data: &Ranges) -> Option<(Range<u64
     Some((start..start.checked_add(size)?, count.is_some()))
 }
 
-/// The byte ranges of the sections with facts.
+/// The byte ranges of the sections that hold link facts. `None` if the headers are damaged.
 fn sections<H: FileHeader<Endian = Endianness>>(
     data: &Ranges,
     wanted: RelocationFilter<'_>,
@@ -177,7 +180,7 @@ fn sections<H: FileHeader<Endian = Endianness>>(
     Some(all.iter().filter_map(of).collect())
 }
 
-/// Reads all facts into `out`, which is empty.
+/// Reads all facts into `out`, which is empty. `None` if the object is damaged or exceeds a bound.
 fn parse<H: FileHeader<Endian = Endianness>>(
     data: &Ranges,
     wanted: RelocationFilter<'_>,
@@ -271,8 +274,8 @@ fn object_section<H: FileHeader<Endian = Endianness>>(
     }
 }
 
-/// The bytes of the string table with this index, in which strings are found without a search for
-/// the part of the object. Empty if not all bytes were read.
+/// The bytes of the string table with this index; empty if they were not all read. A search in them
+/// is cheaper than in [`Ranges`], which looks for the right part first.
 fn text<'d, H: FileHeader<Endian = Endianness>>(
     sections: &SectionTable<'d, H, &'d Ranges>,
     (e, data): (Endianness, &'d Ranges),
@@ -282,9 +285,10 @@ fn text<'d, H: FileHeader<Endian = Endianness>>(
     section.and_then(|section| section.data(e, data).ok()).unwrap_or_default()
 }
 
-/// The nameless symbols whose names matter because of a relocation: its symbol, the data of a
-/// thread-local call, and the definitions in its COMDAT group if only some names are wanted. The
-/// names in odd groups matter too.
+/// The symbols whose names must still be stored, by index into `globals`: the symbols of the stored
+/// relocations, and of the data of thread-local calls. [`RelocationFilter::Names`] also needs the
+/// definitions in the COMDAT groups of these relocations. [`RelocationFilter::Loaded`] also needs
+/// the definitions in odd groups.
 fn unnamed(facts: &LinkFacts, wanted: RelocationFilter<'_>) -> FastSet<usize> {
     let of_relocations = facts.relocations.iter().filter_map(|relocation| relocation.global);
     let of_calls = facts.tls_calls.values().flatten().copied();
@@ -309,7 +313,8 @@ fn plain(name: &[u8]) -> &[u8] {
     memchr::memmem::find(&name[at..], b"@@").map_or(name, |found| &name[..at + found])
 }
 
-/// The version in the name of a definition.
+/// The version in the name of a definition (`NAME@VERSION`, `NAME@@VERSION`); `None` if it has
+/// none.
 fn version(name: &[u8]) -> Option<&[u8]> {
     let at = memchr::memchr(b'@', name)?;
     let version = &name[at + 1..];
@@ -348,7 +353,8 @@ fn groups<'d, H: FileHeader<Endian = Endianness>>(
     Some(())
 }
 
-/// Makes groups of these sections, each with its index and name.
+/// Makes a group of each of these sections, given by index and name, unless the section is in a
+/// COMDAT group. The name is the signature.
 fn link_once(sections: &[(usize, &[u8])], out: &mut LinkFacts) -> Option<()> {
     for (section, name) in sections {
         if out.sections.get(*section)?.group.is_none() {
@@ -360,8 +366,8 @@ fn link_once(sections: &[(usize, &[u8])], out: &mut LinkFacts) -> Option<()> {
     Some(())
 }
 
-/// The COMDAT groups with definitions other than exactly their signature, by index. Most groups
-/// have one function, which is the signature.
+/// The COMDAT groups that define a name other than their signature, by index. Most groups have one
+/// function, whose name is the signature.
 fn odd_groups<'d, H: FileHeader<Endian = Endianness>>(
     symbols: &SymbolTable<'d, H, &'d Ranges>,
     first: usize,
@@ -458,9 +464,9 @@ fn relocations<'d, H: FileHeader<Endian = Endianness>>(
     Some(())
 }
 
-/// True for a section whose references to discarded groups linkers ignore: an unwind table, or a
-/// table of contents of ppc, which holds addresses for all groups (`maybeReportUndefined` in
-/// `lld/ELF/Relocations.cpp`).
+/// True for a section whose references to discarded groups linkers ignore (`maybeReportUndefined`
+/// in `lld/ELF/Relocations.cpp`). It is an unwind table, or a table of contents of ppc, which holds
+/// addresses for all groups.
 fn may_enter_groups<'d, H: FileHeader<Endian = Endianness>>(
     sections: &SectionTable<'d, H, &'d Ranges>,
     e: Endianness,
@@ -471,8 +477,8 @@ fn may_enter_groups<'d, H: FileHeader<Endian = Endianness>>(
     name.is_some_and(|name| [&b".eh_frame"[..], b".got2", b".toc"].contains(&name))
 }
 
-/// True for a relocation type of general- or local-dynamic thread-local storage after which the
-/// next relocation calls the function that finds the data, such as `__tls_get_addr`.
+/// True for a relocation type of general- or local-dynamic thread-local storage. The next
+/// relocation is then for the call of the function that finds the data, such as `__tls_get_addr`.
 fn is_before_tls_call(machine: elf::Machine, kind: u32) -> bool {
     let kinds = match machine {
         elf::EM_X86_64 => [elf::R_X86_64_TLSGD, elf::R_X86_64_TLSLD],

@@ -1,6 +1,6 @@
 //! Facts about the members of an archive: their kinds, and the global symbols of each object. Names
-//! of symbols are ids, whose texts the run keeps ([`crate::symbol_names`]). `read` makes them; the
-//! coverage stage and rules use them.
+//! of symbols are ids, whose texts the run keeps ([`crate::symbol_names`]). `read` collects the
+//! facts; the coverage stage and rules use them.
 
 use super::index::ArchiveSymbolIndex;
 use crate::format::Defect;
@@ -13,27 +13,28 @@ use std::ops::Range;
 /// The members of one archive.
 #[derive(Debug, Default)]
 pub struct Members {
-    /// True if it holds names of files instead of files.
+    /// True for a thin archive: it stores the paths of its members instead of their contents.
     pub thin: bool,
     /// The members in the order of the archive, without index and table of long names.
     pub list: Vec<Member>,
-    /// True for an archive without an index of GNU's form, which GNU ld rejects.
+    /// True if the archive has no index of GNU's form. GNU ld rejects such an archive.
     pub lacks_index: bool,
     /// True if a member defines or refers to a name with a version (`NAME@VERSION`).
     pub versioned: bool,
     /// The index, if it was read.
     pub index: Option<ArchiveSymbolIndex>,
-    /// The defects, each with the header offset of its member.
+    /// The defects of members, each with the header offset of the member, and of the archive
+    /// itself.
     pub damage: Vec<MemberDefect>,
     pub(super) symbols: Vec<MemberSymbol>,
-    /// For each definition among `symbols`, the hash of its name, and the offset of the name in its
-    /// member's string table.
+    /// For each definition among `symbols`, the hash of its name.
     pub(super) hashes: Vec<u64>,
+    /// For each definition among `symbols`, the offset of its name in its member's string table.
     pub(super) starts: Vec<u32>,
-    /// `NAME@VERSION` for the definitions among `symbols` with a default version (`NAME@@VERSION`),
-    /// each after its index.
+    /// The definitions among `symbols` with a default version (`NAME@@VERSION`): their indices, in
+    /// ascending order, and the text `NAME@VERSION`.
     pub(super) default_versions: Vec<(u32, Box<[u8]>)>,
-    /// The members' names.
+    /// The names of the members, one after the other.
     pub(super) text: Vec<u8>,
 }
 
@@ -46,22 +47,24 @@ pub struct MemberDefect {
     pub defect: Defect,
 }
 
-/// One member.
+/// One member of an archive, with its format and its symbols.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// Offset of its header in the archive. It identifies the member, because names repeat. An index
-    /// may list members behind the end of a cut archive.
+    /// Offset of the member's header in the archive. It identifies the member, because names
+    /// repeat. It may lie beyond the end of a truncated archive whose index lists the member.
     pub offset: u64,
-    /// Its kind.
+    /// The format of the member, or the reason why it cannot be read.
     pub kind: MemberKind,
-    /// Its target; `None` if it is not a readable ELF file.
+    /// The target of the member, from its ELF header. `None` if the member is not a readable ELF
+    /// file.
     pub target: Option<Target>,
-    /// True if a thin archive names it by its position in another archive. Only GNU ld reads it.
+    /// True if this member of a thin archive refers to a member of another archive. Only GNU ld
+    /// reads such members.
     pub in_other_archive: bool,
     pub(super) name: Span,
     pub(super) symbols: Span,
     pub(super) hashes: Span,
-    /// Offset of its string table in the archive, if that table may be read again.
+    /// Offset of its string table in the archive; `None` if no name is read from that table again.
     pub(super) strings: Option<NonZeroU64>,
 }
 
@@ -78,13 +81,13 @@ impl Span {
     }
 }
 
-/// The kind of a member.
+/// The format of a member, or the reason why it cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MemberKind {
     /// A relocatable ELF object whose symbols are known.
     Object,
-    /// LLVM bitcode without a readable table: its references are unknown, and only an index has its
-    /// definitions.
+    /// LLVM bitcode without a readable symbol table. Its references are unknown, and only the
+    /// archive's index lists its definitions.
     Bitcode,
     /// An ELF file of GCC with only its intermediate language (`-fno-fat-lto-objects`), without a
     /// readable table of symbols.
@@ -102,7 +105,8 @@ pub enum MemberKind {
     NotRelocatable,
     /// A file that a thin archive names and that does not exist.
     Missing,
-    /// Something that a thin archive names and that is not a readable file; the text describes it.
+    /// The path in a thin archive names a directory, a special file, or a file that cannot be
+    /// opened. The text says which.
     NoFile(&'static str),
     /// A file that a thin archive names outside of the allowed directories.
     Outside,
@@ -125,17 +129,16 @@ pub enum SymbolKind {
     /// A reference that may stay undefined, and for which no linker extracts a member.
     WeakUndefined,
     /// A strong definition. A link may have only one for each name, except in COMDAT groups, where
-    /// compilers rarely put one. When a linker selects a member to extract, the group does not
-    /// matter.
+    /// strong definitions are rare. Linkers ignore the group when they select a member to extract.
     Strong,
     /// A weak definition.
     Weak,
-    /// STB_GNU_UNIQUE
+    /// A definition with STB_GNU_UNIQUE, of which a process uses only one for each name.
     Unique,
-    /// A tentative definition, SHN_COMMON.
+    /// A tentative definition with the section index SHN_COMMON.
     Common,
-    /// A tentative definition of one machine, such as SHN_X86_64_LCOMMON. It is common for GNU ld, a
-    /// strong definition for lld, and nothing for mold.
+    /// A tentative definition with a machine-specific section index, such as SHN_X86_64_LCOMMON.
+    /// GNU ld treats it as common, and lld as a strong definition. mold ignores it.
     MachineCommon,
 }
 
@@ -151,41 +154,42 @@ impl SymbolKind {
     }
 }
 
-/// The id that stands for no name.
+/// The id of a symbol whose name is not stored.
 pub const NAMELESS: NameId = NameId::LAST;
 
 /// A global symbol of a member.
 #[derive(Clone, Copy, Debug)]
 pub struct MemberSymbol {
-    /// Its name; [`NAMELESS`] for a definition whose name was not stored, because no reference to
-    /// it was known. Names of common symbols are always stored.
+    /// The id of the symbol's name; [`NAMELESS`] for a definition whose name was not stored,
+    /// because no reference to it was known. Names of common symbols are always stored.
     pub name: NameId,
-    /// Its kind.
+    /// Reference or definition, and its binding.
     pub kind: SymbolKind,
     /// `st_other`: the visibility in its lowest two bits.
     pub other: u8,
-    /// STT_FUNC or STT_GNU_IFUNC.
+    /// True for STT_FUNC and STT_GNU_IFUNC.
     pub function: bool,
-    /// True for a strong definition in a section that also has a weak definition: it may lie in a
-    /// COMDAT group, and other copies of the group may lack it.
+    /// True for a strong definition in a section that also has a weak definition. Such a section
+    /// may be in a COMDAT group, and other copies of the group may lack the strong definition.
     pub beside_weak: bool,
 }
 
 impl MemberSymbol {
-    /// True if its visibility is hidden, internal or protected: then a linker ignores definitions
-    /// in shared objects.
+    /// True if the visibility of the symbol is hidden, internal or protected: then a linker ignores
+    /// definitions in shared objects.
     pub fn is_restricted(&self) -> bool {
         self.other & 3 != 0
     }
 
-    /// True if its visibility is hidden or internal: the output does not export it.
+    /// True if the visibility of the symbol is hidden or internal: the output of a link does not
+    /// export it.
     pub fn is_unexported(&self) -> bool {
         [elf::STV_HIDDEN, elf::STV_INTERNAL].contains(&elf::SymbolVisibility(self.other & 3))
     }
 }
 
 impl Members {
-    /// A member's name.
+    /// A member's name. Empty if the archive states none, or if the name cannot be read.
     pub fn name(&self, member: &Member) -> &[u8] {
         self.text.get(member.name.range()).unwrap_or_default()
     }
@@ -213,7 +217,7 @@ impl Members {
         self.hashes.get(member.hashes.range()).unwrap_or_default()
     }
 
-    /// The member whose header is at `offset`.
+    /// The member whose header is at `offset`; `None` if there is none.
     pub(super) fn at(&self, offset: u64) -> Option<&Member> {
         let found = self.list.binary_search_by_key(&offset, |member| member.offset).ok()?;
         self.list.get(found)
@@ -231,7 +235,7 @@ impl Member {
         matches!(self.kind, MemberKind::Bitcode | MemberKind::SlimLto)
     }
 
-    /// True if the references of the member are unknown for any reason. The index may have its
+    /// True if the references of the member are unknown for any reason. The index may list its
     /// definitions.
     pub fn is_unknown(&self) -> bool {
         let absent = matches!(

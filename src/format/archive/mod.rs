@@ -1,6 +1,6 @@
-//! Static archives (`ar`). The first read checks one member header ([`Archive`]); the members and
-//! their symbols are read on demand (`members`). Members that define given names are found through
-//! the index alone, if there is one ([`definitions`]). `cover` makes all decisions about linking.
+//! Static archives (`ar`). [`read()`] checks only the first member header. The members and their
+//! symbols are read on demand (`members`). Members that define given names are found through the
+//! index alone, if there is one ([`definitions`]). Decisions about linking are made in `cover`.
 //!
 //! The modules of `facts` are the main callers.
 
@@ -33,18 +33,19 @@ use super::elf::Ident;
 use super::{Defect, Table};
 use header::{FIRST, MemberHeader};
 
-/// The facts about an archive before its members are read.
+/// Facts about an archive from the first bytes of its file. The members are read later.
 #[derive(Debug)]
 pub struct Archive {
-    /// True if it names the files of its members instead of holding them.
+    /// True for a thin archive: it stores the paths of its members instead of their contents.
     pub thin: bool,
-    /// The first bytes, which a loader would check.
+    /// The first bytes of the file, from which [`Ident::reaction`] computes how a loader reacts to
+    /// it.
     pub ident: Ident,
     /// At most one defect: the first member header is damaged.
     pub defects: Vec<Defect>,
 }
 
-/// Checks the first member header, so that a damaged archive is known before its members are read.
+/// Checks the first member header, so that its damage is reported even if no member is ever read.
 /// `head` has the first bytes of the file.
 pub fn read(head: &[u8]) -> Archive {
     let (magic, first) = head.split_at(head.len().min(::object::archive::THIN_MAGIC.len()));

@@ -9,7 +9,7 @@ use object::archive;
 /// The position of a member in its archive.
 #[derive(Debug)]
 pub struct MemberPosition {
-    /// Its name.
+    /// The name of the member, without the terminators that the archive stores.
     pub name: Box<[u8]>,
     /// Offset of its data in the archive, after the header and any BSD name.
     pub offset: u64,
@@ -17,12 +17,12 @@ pub struct MemberPosition {
     pub size: u64,
 }
 
-/// The members of an archive that is not thin.
+/// The members that an archive contains. Empty for a thin archive, whose members are other files.
 #[derive(Debug, Default)]
 pub struct MemberPositions {
     /// The members in the order of the archive, without index and table of long names.
     pub list: Vec<MemberPosition>,
-    /// The reason why the list is incomplete, if it is.
+    /// The reason why the list is incomplete; `None` if it is complete.
     pub damage: Option<&'static str>,
 }
 

@@ -1,5 +1,5 @@
 //! The parts of an object that were read, as one source of bytes for the crate `object`. Bytes
-//! between the parts cannot be read. The memory is reused for every object. `link_facts` is the
+//! between the parts cannot be read. The memory is reused for every object. `link_reader` is the
 //! main caller.
 
 use crate::format::{ReadError, in_memory};
@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// Parts are read together if the gap between them has at most this many bytes.
 const GAP: u64 = 4096;
-/// Initial capacity in bytes. Unused pages are never touched.
+/// Initial capacity in bytes. Pages that are never touched cost no memory.
 const ROOM: usize = 8 << 20;
 
 /// Extends reused memory to at least `size` bytes. Memory that grows in small steps would move to
@@ -21,7 +21,7 @@ pub(super) fn grow(memory: &mut Vec<u8>, size: usize) {
     }
 }
 
-/// The parts that were read.
+/// The parts of one object that were read.
 #[derive(Default)]
 pub struct Ranges {
     /// Memory that is filled up to `len`. It never shrinks, so that it is zeroed once.
@@ -29,13 +29,13 @@ pub struct Ranges {
     len: usize,
     /// The parts in the order of the object, each with its position in `bytes`.
     parts: Vec<(Range<u64>, usize)>,
-    /// Size of the object.
+    /// Size of the object in bytes, as far as the file has them.
     size: u64,
 }
 
 impl Ranges {
-    /// Forgets the last object, and begins one of `size` bytes at `base` of `file`. `head` has its
-    /// first bytes.
+    /// Drops the parts of the previous object, and begins with an object of `size` bytes at offset
+    /// `base` of `file`. `head` has its first bytes.
     pub(super) fn begin(&mut self, file: &Handle, (base, size): (u64, u64), head: &[u8]) {
         self.parts.clear();
         self.size = size.min(file.stat().len.saturating_sub(base));
@@ -77,15 +77,15 @@ impl Ranges {
         Ok(())
     }
 
-    /// Room for `size` bytes after those that are filled.
+    /// The `size` bytes of memory after the filled ones.
     fn room(&mut self, size: usize) -> &mut [u8] {
         let end = self.len + size;
         grow(&mut self.bytes, end);
         &mut self.bytes[self.len..end]
     }
 
-    /// The bytes from `start` to `end`, or to the end of the part if no part reaches `end`. `None`
-    /// if the byte at `start` was not read.
+    /// The bytes from `start` to `end`. If no part reaches `end`, the bytes up to the end of the
+    /// part. `None` if the byte at `start` was not read.
     fn get(&self, start: u64, end: u64) -> Option<&[u8]> {
         let before = self.parts.partition_point(|(part, _)| part.start <= start);
         // Parts of separate calls of `load` may overlap.

@@ -1,6 +1,6 @@
 //! Reads the members of an archive: all headers in one pass, and the global symbols of each object.
 //! The read of a member's section headers also gets the header of the next member, so that most
-//! members take two reads. `facts::members` calls it, on demand only.
+//! members need only two reads. `facts::members` calls this module on demand only.
 
 use super::bitcode;
 use super::elf_member::{Buffers, SymbolTableRange};
@@ -26,23 +26,24 @@ const MOST_LTO: u64 = 1 << 28;
 
 /// The result of opening a member's file for a thin archive.
 pub enum External {
-    /// The file.
+    /// The file of the member, open for reading.
     File(Handle),
     /// A file outside of the allowed directories.
     Outside,
     /// The file does not exist.
     Missing,
-    /// Something other than a regular file, or a file that cannot be opened; the text says what.
+    /// A directory, a special file, or a file that cannot be opened. The text says which.
     NoFile(&'static str),
 }
 
-/// The facts to read of an archive, and the means to do it.
+/// Options for reading the members of an archive.
 pub struct Options<'a> {
-    /// True to read the index too. It is also read if a member does not reveal its definitions.
+    /// True to read the index too. It is read in any case if the definitions of a member are
+    /// unknown.
     pub index: bool,
-    /// Opens the file of a thin archive's member, by its path in the archive.
+    /// Opens the file of a member, given the path that a thin archive states.
     pub open: &'a dyn Fn(&[u8]) -> External,
-    /// Collects the names of symbols.
+    /// The table of symbol names of the run, to which names are added.
     pub names: &'a Growing,
 }
 
@@ -82,7 +83,7 @@ pub fn object(
     reader.finish()
 }
 
-/// The part of an archive behind a member that cannot be read.
+/// The rest of an archive, from the first member that cannot be read.
 struct UnreadRest {
     at: u64,
     /// The name of the member at `at`; `None` if there is no header.
@@ -97,7 +98,7 @@ struct ArchiveReader<'r> {
     builder: &'r mut SymbolsBuilder,
     out: Members,
     index: Option<(MemberHeader, SpecialMember)>,
-    /// The place where the walk ended before the end of the archive.
+    /// The rest that was not read, if the walk ended before the end of the archive.
     rest: Option<UnreadRest>,
     /// Indices in `out.list` of the members of a thin archive, keyed by path and by position in
     /// another archive. A member may be listed twice.
@@ -197,7 +198,7 @@ impl<'r> ArchiveReader<'r> {
                 return Ok(());
             }
             Some(kind) => {
-                // A COFF library has a second index of another form.
+                // A COFF library has a second index, of another form. Only the first is read.
                 self.index.get_or_insert((*entry, kind));
                 return Ok(());
             }
@@ -269,7 +270,8 @@ impl<'r> ArchiveReader<'r> {
         Ok(())
     }
 
-    /// Adds a member whose bytes are at `place`. `head` has the first of these bytes.
+    /// Adds a member whose bytes are at `place`. `head` has the first of these bytes. `next` may
+    /// get the bytes after the member, which hold the next header.
     fn object(
         &mut self,
         at: u64,
@@ -309,7 +311,7 @@ impl<'r> ArchiveReader<'r> {
         }
     }
 
-    /// Adds a member of intermediate language, with its definitions and references from LLVM's or
+    /// Adds a member in intermediate language, with its definitions and references from LLVM's or
     /// GCC's table.
     fn intermediate(
         &mut self,
@@ -422,8 +424,8 @@ impl<'r> ArchiveReader<'r> {
         self.buffers.release();
     }
 
-    /// Reads the index if it is needed. Members with unknown references get their definitions from
-    /// it.
+    /// Completes the result. Reads the index if an option asks for it or if the references of a
+    /// member are unknown. In the second case, the index supplies the member's definitions.
     fn finish(mut self) -> Result<Members, ReadError> {
         self.find_kept();
         self.out.damage.extend(self.builder.finish(&mut self.out.list, self.options.names));
@@ -452,9 +454,10 @@ impl<'r> ArchiveReader<'r> {
         Ok(self.out)
     }
 
-    /// Adds the members of the unread rest of the archive as damaged ones: all that the index lists
-    /// there, and the first. Without an index, the first stands for all, and may define any name. If
-    /// the index lists none of them, bytes without a header are not a member.
+    /// Adds damaged members for the rest of the archive that was not read. One is at the start of
+    /// the rest, and one at each offset in it that the index lists. Without an index, the member at
+    /// the start represents all others, and may define any name. With an index, a start without a
+    /// member header becomes a member only if the index lists its offset.
     fn add_rest(&mut self, index: Option<&ArchiveSymbolIndex>) {
         let Some(UnreadRest { at, name }) = self.rest.take() else { return };
         let entries = index.into_iter().flat_map(ArchiveSymbolIndex::entries);

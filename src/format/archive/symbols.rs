@@ -23,12 +23,12 @@ const SHARED: usize = 16;
 /// taken once for about thirty names.
 const BATCH: usize = 1024;
 
-/// Expected size of an archive in bytes for each symbol, from LLVM's archives.
+/// Expected number of bytes of an archive for each of its symbols, measured on LLVM's archives.
 const BYTES_A_SYMBOL: u64 = 768;
 /// Upper bound for the number of symbols for which memory is reserved.
 const MOST_EXPECTED: usize = 1 << 20;
-/// With at least this many symbols, [`SymbolsBuilder::take`] hands its lists over. Shorter lists
-/// are copied, and their memory is reused.
+/// With at least this many symbols, [`SymbolsBuilder::take`] moves its lists out. Shorter lists are
+/// copied, and their memory is reused.
 const MANY: usize = 1 << 17;
 
 /// Symbols of one archive. Their memory is reused for the next one.
@@ -43,7 +43,7 @@ pub(super) struct SymbolsBuilder {
     pub(super) versioned: bool,
     /// Definitions with a default version; see [`super::Members::default_versions`].
     pub(super) default_versions: Vec<(u32, Box<[u8]>)>,
-    /// Names of the last symbols, which do not have ids yet.
+    /// Names of the last symbols, whose ids are not set yet.
     batch: Batch,
     /// Symbols whose names did not fit into the run's table.
     lost: Vec<usize>,
@@ -52,10 +52,10 @@ pub(super) struct SymbolsBuilder {
     kept: Vec<KeptMember>,
 }
 
-/// The sections of one member's definitions.
+/// The sections in which one member defines symbols. They determine [`MemberSymbol::beside_weak`].
 #[derive(Default)]
 struct DefiningSections {
-    /// One bit for each section that has a weak definition; empty before the first.
+    /// A bitmap of the sections that have a weak definition; empty until there is one.
     bits: Vec<u64>,
     weak: Vec<u16>,
     /// Strong definitions, as indices of symbols, with their sections.
@@ -63,8 +63,8 @@ struct DefiningSections {
 }
 
 impl DefiningSections {
-    /// Adds the definition with the index `at`. Symbols outside of the first 65,280 sections do not
-    /// count.
+    /// Adds the definition with the index `at`. Definitions outside of the first 65,280 sections
+    /// are ignored.
     fn add(&mut self, at: usize, kind: SymbolKind, section: elf::SymbolSection) {
         if section.0 >= elf::SHN_LORESERVE {
             return;
@@ -83,7 +83,8 @@ impl DefiningSections {
         }
     }
 
-    /// Marks the strong definitions that share a section with a weak one, and begins a new member.
+    /// Marks the strong definitions that share a section with a weak one, and clears the lists for
+    /// the next member.
     fn mark(&mut self, symbols: &mut [MemberSymbol]) {
         let Self { bits, weak, strong } = self;
         let has_weak = |section: u16| bits[usize::from(section / 64)] >> (section % 64) & 1 == 1;
@@ -105,19 +106,20 @@ struct KeptMember {
     strings: usize,
 }
 
-/// What becomes of the names of a member's definitions.
+/// Decides if and when the names of a member's definitions are stored.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum DefinedNames {
-    /// They are stored.
+    /// The names are stored at once.
     Stored,
-    /// They are looked up at once.
+    /// The names are looked up at once among the stored names. A name that no known reference has
+    /// is not stored.
     Searched,
-    /// The string table is kept at this offset: [`SymbolsBuilder::find_kept`] looks them up later,
-    /// when the references of more members are known.
+    /// The string table is kept at this offset. [`SymbolsBuilder::find_kept`] looks up the names
+    /// later, when the references of more members are known.
     Kept(usize),
 }
 
-/// The lengths of a builder's lists.
+/// The lengths of a builder's lists at one moment; see [`SymbolsBuilder::since`].
 #[derive(Clone, Copy)]
 pub(super) struct Lengths {
     symbols: u32,
@@ -125,8 +127,8 @@ pub(super) struct Lengths {
 }
 
 impl SymbolsBuilder {
-    /// Clears the lists and reserves room for the symbols of an archive of `size` bytes. Unused
-    /// pages are never touched, and few lists have to move.
+    /// Clears the lists and reserves room for the symbols of an archive of `size` bytes, so that
+    /// few lists move when they grow. Pages that are never touched cost no memory.
     pub(super) fn begin(&mut self, size: u64) {
         let expected = usize::try_from(size / BYTES_A_SYMBOL).unwrap_or(MOST_EXPECTED);
         let expected = expected.min(MOST_EXPECTED);
@@ -143,7 +145,7 @@ impl SymbolsBuilder {
         self.kept.clear();
     }
 
-    /// The number of symbols, and of hashes of definitions.
+    /// The number of symbols, and the number of hashes of definitions.
     pub(super) fn lengths(&self) -> Lengths {
         let number = |n: usize| u32::try_from(n).expect("only what has a place is added");
         Lengths { symbols: number(self.symbols.len()), hashes: number(self.hashes.len()) }
@@ -156,8 +158,8 @@ impl SymbolsBuilder {
         (symbols, Span { start: before.hashes, end: now.hashes })
     }
 
-    /// Adds the symbols of a member that begins at `base`. The names of its references go into
-    /// `names`.
+    /// Adds the symbols of a member that begins at `base`. The names of references go into `names`.
+    /// Returns the kind of the member, and its defect if it has one.
     pub(super) fn add<H: FileHeader<Endian = Endianness>>(
         &mut self,
         raw: &Raw<'_>,
@@ -229,8 +231,8 @@ impl SymbolsBuilder {
         (MemberKind::Damaged, Some(Defect::new(Table::MemberSymbols, base, what)))
     }
 
-    /// Looks up the definitions of kept members, and forgets these members. `tables` has their
-    /// string tables. Only names that are probably referred to are read.
+    /// Looks up the definitions of kept members, then removes these members from the list. `tables`
+    /// has their string tables. A name is read only if a reference to it probably exists.
     pub(super) fn find_kept(&mut self, tables: &[u8], names: &Growing) {
         let Self { symbols, hashes, starts, batch, lost, kept, .. } = self;
         // The names of references must be stored first.
@@ -256,7 +258,7 @@ impl SymbolsBuilder {
     }
 
     /// Gives the remaining symbols the ids of their names. If a name did not fit into the run's
-    /// table, its member loses all symbols and counts as damaged.
+    /// table, its member loses all symbols and becomes damaged.
     pub(super) fn finish(&mut self, list: &mut [Member], names: &Growing) -> Vec<MemberDefect> {
         name_all(&mut self.symbols, &mut self.batch, &mut self.lost, names);
         let mut damage = Vec::new();
@@ -277,7 +279,7 @@ impl SymbolsBuilder {
     }
 
     /// Returns the symbols, hashes and offsets of names. They stay in memory until the end of the
-    /// run, so short lists are copied without spare capacity.
+    /// run, so short lists are copied to drop their spare capacity.
     pub(super) fn take(&mut self) -> (Vec<MemberSymbol>, Vec<u64>, Vec<u32>) {
         if self.symbols.len() < MANY {
             return (self.symbols.clone(), self.hashes.clone(), self.starts.clone());
@@ -303,7 +305,8 @@ impl SymbolsBuilder {
         true
     }
 
-    /// Adds the definitions that the index lists for members whose references are unknown.
+    /// Adds the definitions that the index lists for members whose references are unknown. They
+    /// become strong definitions.
     pub(super) fn opaque(
         &mut self,
         list: &mut [Member],

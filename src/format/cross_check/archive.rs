@@ -1,4 +1,5 @@
-//! The `ar` crate's view of a static archive: names of members, and the symbols of its index.
+//! Compares a static archive with the `ar` crate's reading of it: the names of members, and the
+//! symbols in the index.
 
 use super::{ReadingDifference, SecondReading, guard};
 use crate::format::archive::{self, RequestedNames, definitions};
@@ -8,9 +9,9 @@ use crate::tree::Handle;
 use std::collections::BTreeSet;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
-/// Reads the archive with the `ar` crate, and compares the result with that of the first reader.
+/// Reads the archive with the `ar` crate, and compares the result with the first reader's.
 pub fn compare(file: &Handle) -> SecondReading {
-    // The `ar` crate allocates as many bytes as a header states. So it gets only archives whose
+    // The `ar` crate allocates as many bytes as a header states, so it gets only archives whose
     // stated sizes fit into the file.
     let Ok(Some(members)) = archive::names(file) else {
         return SecondReading::GaveUp("the second reader does not take it");

@@ -1,5 +1,5 @@
-//! goblin's view of an ELF file: soname, search paths, needs, program headers, and dynamic symbols
-//! with their versions.
+//! Compares an ELF object with goblin's reading of the file: soname, search paths, needs, program
+//! headers, and dynamic symbols with their versions.
 
 use super::{MOST, ReadingDifference, SecondReading, guard};
 use crate::format::elf::{NeedKind, Object, Str, Tables};
@@ -9,8 +9,8 @@ use crate::tree::Handle;
 use goblin::elf::symver::{VerdefSection, VerneedSection};
 use goblin::elf::{Elf, dynamic, section_header, sym};
 
-/// Reads the file with goblin, and compares the result with `object`, which must have its tables
-/// and no defects.
+/// Reads the file with goblin, and compares the result with `object`. The object must have its
+/// dynamic tables and no defects.
 pub fn compare(file: &Handle, object: &Object) -> SecondReading {
     if file.stat().len > MOST {
         return SecondReading::GaveUp("larger than the second reader takes");
@@ -22,8 +22,8 @@ pub fn compare(file: &Handle, object: &Object) -> SecondReading {
         if let Ok(elf) = Elf::parse(&bytes) {
             return SecondReading::Read(differences(object, &elf));
         }
-        // goblin fails on damaged section headers, which loaders ignore. The second attempt has
-        // none.
+        // goblin fails on damaged section headers, which loaders ignore. The second attempt hides
+        // them from goblin.
         forget_sections(&mut bytes, object.header.is_64);
         match Elf::parse(&bytes) {
             Ok(elf) => SecondReading::Read(differences(object, &elf)),
@@ -113,9 +113,9 @@ fn describe(name: &[u8], version: Option<&[u8]>, bind: u8, undefined: bool) -> V
     [name, at, version.unwrap_or_default(), b", ", bind, place].concat()
 }
 
-/// goblin's names of versions by index, without the base version. A definition replaces a needed
-/// version with the same index. `None` if the versions cannot be compared, for example if section
-/// headers and dynamic section name different tables.
+/// The names of versions that goblin found, by index, without the base version. A definition
+/// replaces a needed version with the same index. `None` if the versions cannot be compared, for
+/// example if section headers and dynamic section name different tables.
 fn versions<'e>(object: &Object, elf: &'e Elf<'_>) -> Option<FastMap<u16, &'e str>> {
     let tables = [
         (section_header::SHT_GNU_VERSYM, dynamic::DT_VERSYM),

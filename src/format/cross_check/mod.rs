@@ -1,6 +1,6 @@
 //! The second readers of `--cross-check`: goblin reads an ELF file again, and the `ar` crate an
-//! archive. Their results are compared with those of the first reader. The rule `readers-disagree`
-//! reports the differences.
+//! archive. Each result is compared with that of the first reader, which is the parser of this
+//! crate. The rule `readers-disagree` reports the differences.
 
 mod archive;
 mod elf;
@@ -32,12 +32,12 @@ impl ReadingDifference {
     }
 }
 
-/// The result of the second reader.
+/// The result of a second reader for one file.
 #[derive(Clone, Debug)]
 pub enum SecondReading {
-    /// The file was read, with these differences.
+    /// The second reader read the file. The differences are empty if both readers agree.
     Read(Vec<ReadingDifference>),
-    /// The file was not read, for this reason.
+    /// The second reader did not read the file, for this reason.
     GaveUp(&'static str),
 }
 

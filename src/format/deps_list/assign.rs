@@ -1,5 +1,5 @@
 //! Reads the values that commands give to variables, the names that they remove from lists, and the
-//! names that they give to the files of targets. Finds the kinds and aliases of targets.
+//! file names that they give to targets. Finds the kinds and aliases of targets.
 
 use super::life::is_addition;
 use super::removed::Removal;
@@ -9,7 +9,7 @@ use super::{Set, SetCommand};
 use crate::format::cmake::{Argument, ArgumentKind};
 
 impl Scan<'_> {
-    /// Reads what the command says about variables, removed names and names of files.
+    /// Collects values of variables, removed names, and facts about targets from the command.
     pub(super) fn others(&self, out: &mut Scanned, variables: &mut Variables) {
         let arguments = self.arguments();
         let is = |argument: &Argument, word: &[u8]| self.word(argument) == word;
@@ -73,7 +73,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Notes the variable whose values the command puts into another order.
+    /// Notes the variable if the command reorders or deduplicates its values.
     pub(super) fn order(&self, out: &mut Scanned) {
         let (b"list", [action, list, ..]) = (&*self.name(), self.arguments()) else { return };
         let list = self.bytes(&list.inside).to_vec();
@@ -84,8 +84,8 @@ impl Scan<'_> {
         };
     }
 
-    /// True if the command adds its values before those that the variable has: `list(PREPEND X a)`,
-    /// `list(INSERT X 0 a)`, `set(X a ${X})` or `set(X ${A} ${X})`.
+    /// True if the command adds its values before the existing values of the variable:
+    /// `list(PREPEND X a)`, `list(INSERT X 0 a)`, `set(X a ${X})` or `set(X ${A} ${X})`.
     pub(super) fn adds_in_front(&self, set: &Set) -> bool {
         match (&*self.name(), self.arguments()) {
             (b"list", [action, _, index, ..]) => match self.word(action) {
@@ -128,8 +128,8 @@ impl Scan<'_> {
     }
 }
 
-/// The texts that `text` stands for. `None` if a variable of it has values that the file does not
-/// tell.
+/// All texts to which `text` may expand. `None` if there are too many. `None` also if one is
+/// unknown: it refers to a variable that the file does not set, or contains `$ENV{…}` or `@NAME@`.
 fn complete(variables: &mut Variables, text: &[u8]) -> Option<Vec<Vec<u8>>> {
     let is_open = |text: &Vec<u8>| {
         memchr::memmem::find(text, b"$ENV{").is_some()

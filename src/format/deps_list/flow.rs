@@ -1,18 +1,18 @@
-//! The values that a link gets: the variables and targets that are parts of it.
+//! Finds the variables and targets from which a link gets archives.
 
 use super::{DepsList, ListedArchive, Set, SetCommand};
 use crate::id::FastMap;
 use std::collections::BTreeSet;
 
-/// The sets of each variable or target, as indices.
+/// The sets of each variable or target, as indices into the sets of the file.
 pub(super) type Flow = FastMap<Vec<u8>, Vec<usize>>;
 
-/// The variables and targets whose archives a link gets.
+/// The variables and targets from which a link gets archives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkParts<'l> {
-    /// Those whose archives it gets all.
+    /// The variables and targets from which the link gets all archives.
     pub all: BTreeSet<&'l [u8]>,
-    /// Targets that keep the archives after `PRIVATE` to themselves.
+    /// The targets from which the link gets all archives except those after `PRIVATE`.
     pub public: BTreeSet<&'l [u8]>,
 }
 
@@ -44,13 +44,14 @@ impl DepsList {
         self.sets_of(name).any(|set| set.origin == SetCommand::Link)
     }
 
-    /// The target that a value names, also by an alias.
+    /// The target that a value names, directly or by an alias.
     fn target<'l>(&'l self, entry: &'l ListedArchive) -> &'l [u8] {
         let word = entry.spelling.write(&entry.name).unwrap_or_default();
         self.aliases.get(&word).map_or(&entry.name, Vec::as_slice)
     }
 
-    /// The interface library that a value names. Those that link it get the archives of its list.
+    /// The interface library that a value names, if it names one. A target that links the library
+    /// gets its archives.
     pub fn interface<'l>(&'l self, entry: &'l ListedArchive) -> Option<&'l [u8]> {
         Some(self.target(entry)).filter(|target| self.interfaces.contains(*target))
     }
@@ -60,8 +61,9 @@ impl DepsList {
         self.interfaces.contains(name)
     }
 
-    /// The variables and targets of a link that has the parts `from`. With `is_transitive`, the link
-    /// also gets the archives of other targets that it links.
+    /// The variables and targets from which a link gets archives. The search starts from `from`:
+    /// the linked target and variables. If `is_transitive` is true, the link also gets the archives
+    /// of the targets that it links.
     pub fn parts<'l>(
         &'l self,
         from: impl Iterator<Item = &'l [u8]>,
@@ -86,7 +88,7 @@ impl DepsList {
                 }
                 let targets = set.entries.iter().map(|entry| self.target(entry));
                 for target in targets.filter(|target| is_transitive && self.is_target(target)) {
-                    // A static library hands on its private archives too.
+                    // A link with a static library also gets the private archives of that library.
                     let is_whole = !self.shared.contains(target);
                     let found = if is_whole { &mut out.all } else { &mut out.public };
                     if found.insert(target) {

@@ -4,12 +4,12 @@
 use super::{Block, Set, SetCommand};
 use crate::id::{FastMap, FastSet};
 
-/// Finds sets whose values no command uses before the variable gets another value.
+/// Finds sets whose values no command uses before another command replaces them.
 #[derive(Default)]
 pub(super) struct Life {
-    /// The indices of the sets of each variable that have an effect so far.
+    /// For each variable, the indices of its sets, in the file's order, except those in `over`.
     live: FastMap<Vec<u8>, Vec<usize>>,
-    /// The indices of the sets without an effect.
+    /// The indices of the sets whose values are replaced before a command uses them.
     over: FastSet<usize>,
     /// The offset of the last command that refers to a variable.
     uses: FastMap<Vec<u8>, usize>,
@@ -23,11 +23,12 @@ impl Life {
         self.live.entry(name.to_vec()).or_default().push(set);
     }
 
-    /// For each set, true if it has an effect that is known. `loops` are the blocks of used loops.
+    /// For each set, true if commands may use its values, and if a new name in it would have a
+    /// known effect. `loops` is the result of `used_loops`.
     pub(super) fn effective(&self, sets: &[Set], loops: &FastSet<usize>) -> Vec<bool> {
         let all = || sets.iter().enumerate();
         let live = || all().filter(|(at, _)| !self.over.contains(at)).map(|(_, set)| set);
-        // Uses of a variable that a block sets several times are not told apart.
+        // If a block sets a variable several times, the uses of each value cannot be distinguished.
         let mut counts: FastMap<(&[u8], Option<Block>), usize> = FastMap::default();
         for set in live().filter(|set| set.origin == SetCommand::Set && !set.items.is_empty()) {
             *counts.entry((&*set.name, set.blocks.last().copied())).or_default() += 1;
@@ -40,8 +41,8 @@ impl Life {
         let visited = live().filter(|set| !set.visits_lists()).map(|set| &*set.name);
         let visited: FastSet<&[u8]> = visited.collect();
         let is_effective = |(at, set): (usize, &Set)| {
-            // Other commands give values to the lists, so no new item joins them: the sets in the
-            // loop take it.
+            // If the file has no set of a list that the loop visits, no new name can be added to
+            // that list. The new name then goes into the sets inside the loop.
             let is_list = |(_, name): &(usize, Vec<u8>)| visited.contains(&**name);
             let is_used = set.loop_block.is_none_or(|block| loops.contains(&block))
                 && (!set.visits_lists() || set.references.iter().all(is_list));
@@ -51,8 +52,9 @@ impl Life {
         all().map(is_effective).collect()
     }
 
-    /// Ends the sets of the variable `name` at a command in `blocks` that replaces its value. True
-    /// if no set of these blocks has an effect any more.
+    /// Handles a command in `blocks` that replaces the value of the variable `name`. The latest
+    /// sets of the variable in these blocks then have no effect, back to the first whose value a
+    /// command may have used. False if there is such a set.
     pub(super) fn end(&mut self, sets: &[Set], name: &[u8], blocks: &[Block]) -> bool {
         let used = self.uses.get(name).copied().unwrap_or(0).max(self.barrier);
         let Some(live) = self.live.get_mut(name) else { return true };
@@ -68,8 +70,9 @@ impl Life {
         true
     }
 
-    /// Notes the variables that a command uses: its name and its first argument, all its arguments,
-    /// and the offset of its end. Returns these variables if the command may use them for anything.
+    /// Notes the variables that a command uses. `name` and `action` are its name and first
+    /// argument, `all` is the text of all arguments, and `end` is the offset of its end. Returns
+    /// these variables, or an empty list if the command is known to be harmless.
     pub(super) fn note(
         &mut self,
         (name, action): (&[u8], &[u8]),

@@ -1,11 +1,13 @@
-//! Finds the loops whose items are values of a set, and the text that a file writes before the names
-//! of a list: the items `a b` of a loop that links `LLVM${item}` stand for `LLVMa` and `LLVMb`.
+//! Finds the `foreach()` loops whose variable is a value of a set in the loop. Also finds the text
+//! that a file writes before the names of a list. For example, a loop with the items `a b` that
+//! links `LLVM${item}` links `LLVMa` and `LLVMb`.
 
 use super::{Set, SetCommand};
 use crate::id::{FastMap, FastSet};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The text before the names of a variable, wherever the file uses them. `None` if it differs.
+/// The text that the file writes before each name in a variable: `LLVM` for `LLVM${item}`. `None`
+/// if the text differs from use to use.
 type Start = Option<Vec<u8>>;
 
 /// The numbers of the `foreach()` blocks in which a set has the loop variable as a value, or as the
@@ -23,7 +25,7 @@ pub(super) fn used_loops(sets: &mut [Set]) -> FastSet<usize> {
         }
         for block in &set.blocks {
             let Some((items, name, visits)) = loops.get(&block.number) else { continue };
-            // A condition may leave out names of the variables that the loop visits.
+            // A condition may skip names of the variables that the loop visits.
             let inner = set.blocks.iter().skip_while(|one| one.number != block.number);
             if *visits && inner.skip(1).any(|one| one.is_condition) {
                 continue;
@@ -59,8 +61,9 @@ pub(super) fn used_loops(sets: &mut [Set]) -> FastSet<usize> {
     out
 }
 
-/// Puts the text before the names of variables. `visited` has the variables that loops visit.
-/// Targets get the names of other variables as they are.
+/// Prepends, to the names in variables, the text that loops write before them. `visited` has the
+/// variables that loops visit, each with its text. A target that links a variable directly writes
+/// no text before its names.
 fn begin_variables(sets: &mut [Set], mut visited: FastMap<Vec<u8>, Start>) {
     let mut own: FastMap<&[u8], Vec<&Set>> = FastMap::default();
     for set in sets.iter().filter(|set| set.loop_block.is_none()) {
@@ -92,7 +95,8 @@ fn begin_variables(sets: &mut [Set], mut visited: FastMap<Vec<u8>, Start>) {
     }
 }
 
-/// Notes the text before the names of a variable. True if this changes what is known of it.
+/// Records the text before the names in a variable: `None` if another text was recorded earlier.
+/// Returns true if the record changes.
 fn note(starts: &mut FastMap<Vec<u8>, Start>, name: &[u8], start: &Start) -> bool {
     match starts.get_mut(name) {
         None => {
@@ -107,7 +111,7 @@ fn note(starts: &mut FastMap<Vec<u8>, Start>, name: &[u8], start: &Start) -> boo
     }
 }
 
-/// Marks the loops with items that name known archives.
+/// Marks the loops with items that name known archives, directly or through variables.
 pub(super) fn note_known_items(sets: &mut [Set]) {
     let mut users: FastMap<&[u8], Vec<&[u8]>> = FastMap::default();
     for set in sets.iter().filter(|set| set.origin != SetCommand::Link) {

@@ -2,9 +2,10 @@
 //! the `LINK_LIBS` of LLVM's commands. `scan` finds the lists, and `spelling` reads the names in
 //! them. `position` decides where a new name goes, and `write` inserts and drops names.
 //!
-//! No condition is evaluated. A reference (`${NAME}`) or a generator expression stays as written;
-//! `values` reads the names in it, because they count as listed. A flag such as `-pthread` is read
-//! as a name, but no archive has that name.
+//! `trace` follows a new name to the links of targets. Only `trace` evaluates conditions.
+//! Elsewhere, a reference (`${NAME}`) or a generator expression stays as written. `values` reads
+//! the names in it, and these names are treated as listed. A flag such as `-pthread` is read as a
+//! name, but no archive has that name.
 
 mod assign;
 mod flow;
@@ -30,12 +31,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// The reason why a file, or one set in it, cannot be read as a list.
+/// The reason why a CMake file, or a set or value in it, cannot be read as a list of archives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListError {
     /// The line, from 1.
     pub line: u32,
-    /// The reason, as the end of a sentence.
+    /// The reason, in lower case and without a full stop. For a value with unknown archives, the
+    /// text of that value.
     pub reason: String,
 }
 
@@ -50,38 +52,39 @@ impl From<SyntaxError> for ListError {
 pub struct DepsList {
     text: Vec<u8>,
     sets: Vec<Set>,
-    /// The first relevant value with unknown archives, once [`DepsList::identify`] was called.
+    /// The result of [`DepsList::first_unknown`].
     unknown: Option<ListError>,
     /// Targets with the names of their files (`OUTPUT_NAME`).
     outputs: Vec<(Vec<u8>, Vec<u8>)>,
     /// The targets of `add_library(NAME INTERFACE)`.
     interfaces: BTreeSet<Vec<u8>>,
-    /// For each command that is not read and refers to several variables, these variables.
+    /// For each command that makes no set and refers to several variables, these variables.
     uses: Vec<Vec<Vec<u8>>>,
-    /// Shared libraries and modules: targets that keep their private archives to themselves.
+    /// Shared libraries and modules. A link with them does not get their private archives.
     shared: BTreeSet<Vec<u8>>,
-    /// The targets of `add_library(NAME ALIAS TARGET)`.
+    /// For each alias NAME, the TARGET of `add_library(NAME ALIAS TARGET)`.
     aliases: BTreeMap<Vec<u8>, Vec<u8>>,
     /// The variables whose values a command may put into another order.
     reordered: BTreeSet<Vec<u8>>,
     /// The variables of `list(REMOVE_DUPLICATES)`.
     deduplicated: BTreeSet<Vec<u8>>,
-    /// The indices of the sets, made on first use.
+    /// The sets of each variable or target; computed on first use.
     flow: OnceLock<flow::Flow>,
-    /// The commands, made on first use.
+    /// The commands; parsed on first use.
     program: OnceLock<Arc<trace::Program>>,
 }
 
 /// The command that makes a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetCommand {
-    /// `set(NAME …)`, or `llvm_map_components_to_libnames(NAME …)`, whose values are components.
+    /// `set(NAME …)`, which replaces earlier values. Also `llvm_map_components_to_libnames(NAME
+    /// …)`, whose values are components of LLVM.
     Set,
-    /// `list(APPEND NAME …)`, `PREPEND` or `INSERT`, or `set(NAME ${NAME} …)`: the variable may have
-    /// other values too. Also `foreach(NAME …)` if a set in the loop has the value `${NAME}`, or a
-    /// value that ends with it.
+    /// `list(APPEND NAME …)`, `PREPEND` or `INSERT`, or `set(NAME ${NAME} …)`: the variable may
+    /// have other values too. Also `foreach(NAME …)` if a set in the loop has the value `${NAME}`,
+    /// or a value that ends with it.
     Append,
-    /// `string(APPEND NAME …)`: the values may continue the text of others.
+    /// `string(APPEND NAME …)`: the values may continue the text of earlier values.
     Text,
     /// `target_link_libraries(NAME …)`, `link_libraries(…)`, or `LINK_LIBS` or `LINK_COMPONENTS` of
     /// another command: the linker gets the names in the order of the list.
@@ -93,53 +96,60 @@ pub enum SetCommand {
 pub struct Block {
     /// The number of the block, in the order in which blocks begin.
     pub number: usize,
-    /// Its arm: 0 after `if()`, one more after each `elseif()` and `else()`.
+    /// The arm of an `if()`: 0 after `if()`, one more after each `elseif()` and `else()`. Always 0
+    /// for other blocks.
     pub arm: usize,
-    /// True if it is an `if()`.
+    /// True for the arms of an `if()`.
     pub is_condition: bool,
-    /// True if it is a `function()`.
+    /// True for the body of a `function()`.
     pub is_function: bool,
-    /// True if it is a `macro()`.
+    /// True for the body of a `macro()`.
     pub is_macro: bool,
 }
 
 /// A set of archives: the values of one command.
 #[derive(Clone, Debug)]
 pub struct Set {
-    /// The variable or the target.
+    /// The variable or the target that gets the values; `link_libraries` for the command
+    /// `link_libraries()`.
     pub name: Vec<u8>,
-    /// The names of archives in it, in the file's order.
+    /// The names among the plain values, in the file's order. Some may name no archive, such as
+    /// `-pthread`.
     pub entries: Vec<ListedArchive>,
     /// Names that are listed in another way: inside of a generator expression, after `debug`, or
     /// by a variable of the file. They may depend on a condition.
     pub mentions: Vec<ListedArchive>,
-    /// The variables that are values of the set, as `${NAME}`, each after this number of entries.
+    /// The variables that are values of the set (`${NAME}`), each with the number of entries before
+    /// it.
     pub references: Vec<(usize, Vec<u8>)>,
-    /// The reason why the set cannot be used, if there is one.
+    /// The reason why the set cannot be used, such as a second `set()` of the same variable; `None`
+    /// if the set can be used.
     pub trouble: Option<ListError>,
-    /// The line on which it begins, from 1.
+    /// The line on which the command begins, from 1.
     pub line: u32,
-    /// Its command.
+    /// The kind of command that makes the set.
     pub origin: SetCommand,
-    /// The blocks around it, the outermost first.
+    /// The blocks around the command, the outermost first.
     pub blocks: Vec<Block>,
     /// Values whose archives are unknown: they refer to variables that the file does not set, or
-    /// they are generator expressions that stand for parts of names.
+    /// they are generator expressions that make parts of names.
     pub unknown: Vec<ListError>,
-    /// Its place among the sets of its variable, in the order of the value: sets that the file adds
-    /// in front have lower ranks.
+    /// The place among the sets of the same variable: in the variable's value, sets with lower
+    /// ranks come first.
     pub rank: i64,
-    /// True if commands write different text before its names, so that a new name may be wrong.
+    /// True if the text that commands write before the names, such as `LLVM` in `LLVM${item}`, is
+    /// unknown or differs. The archive of a new name would then be unclear.
     pub is_ambiguous: bool,
-    /// True if its values are components of LLVM: `Core` for the archive `LLVMCore`.
+    /// True if the values are components of LLVM: `Core` for the archive `LLVMCore`.
     is_components: bool,
-    /// True for a `foreach()` if [`DepsList::identify`] marked names of its items, also in variables.
+    /// True for a `foreach()` whose items name known archives, directly or through variables. Set
+    /// by [`DepsList::identify`].
     has_known_items: bool,
-    /// True for values after `PRIVATE`.
+    /// True if the values follow `PRIVATE` or `LINK_PRIVATE`.
     pub is_private: bool,
     /// True for values after `INTERFACE`, which the target itself does not link.
     pub is_interface: bool,
-    /// The number of the block of `foreach()`, if that is the command.
+    /// The block number of the loop, if the command is `foreach()`.
     loop_block: Option<usize>,
     /// All values, in the file's order.
     items: Vec<SetValue>,
@@ -150,7 +160,7 @@ pub struct Set {
     number: usize,
 }
 
-/// One listed archive.
+/// The name of an archive in a list, with its position and its spelling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedArchive {
     /// The archive's bare name, without `lib` and `.a`.
@@ -161,7 +171,7 @@ pub struct ListedArchive {
     pub is_known: bool,
     /// True if `list(REMOVE_ITEM …)` removes it again.
     is_removed: bool,
-    /// The spelling of the name.
+    /// The form in which the list writes the name.
     spelling: Spelling,
     /// The index of its value in [`Set::items`].
     item: usize,
@@ -180,7 +190,7 @@ struct SetValue {
 }
 
 impl DepsList {
-    /// Parses a file. An error if it is not valid CMake, or if a block is not closed.
+    /// Parses a file. An error if it is not valid CMake, or if its blocks do not match.
     pub fn parse(text: Vec<u8>) -> Result<Self, ListError> {
         let found = scan::sets(&text)?;
         Ok(Self {
@@ -209,7 +219,7 @@ impl DepsList {
         &self.text
     }
 
-    /// Every name that may be listed.
+    /// The names in all sets, also those that may depend on a condition.
     pub fn names(&self) -> impl Iterator<Item = &[u8]> {
         self.sets.iter().flat_map(Set::names)
     }
@@ -231,17 +241,19 @@ impl DepsList {
         self.reordered.iter().map(Vec::as_slice)
     }
 
-    /// The variables of which a command keeps only the first of equal values.
+    /// The variables whose repeated values a command removes.
     pub fn deduplicated(&self) -> impl Iterator<Item = &[u8]> {
         self.deduplicated.iter().map(Vec::as_slice)
     }
 
-    /// For each command that is not read and refers to several variables, these variables.
+    /// For each command that makes no set and refers to several variables, these variables.
     pub fn uses(&self) -> impl Iterator<Item = &[Vec<u8>]> {
         self.uses.iter().map(Vec::as_slice)
     }
 
-    /// The first value with unknown archives that may belong to the list of known archives.
+    /// The first value whose archives are unknown, in a set that names a known archive or that
+    /// variables connect with such a set. If no set names a known archive, the first in any set.
+    /// `None` if there is none, or before [`Self::identify`] is called.
     pub fn first_unknown(&self) -> Option<&ListError> {
         self.unknown.as_ref()
     }
@@ -262,12 +274,12 @@ impl DepsList {
 }
 
 impl Set {
-    /// True if it is inside of an `if()`.
+    /// True if the command of the set is inside of an `if()`.
     pub fn is_conditional(&self) -> bool {
         self.blocks.iter().any(|block| block.is_condition)
     }
 
-    /// All its names: the entries, then the mentions.
+    /// All names in the set: the entries, then the mentions.
     pub fn names(&self) -> impl Iterator<Item = &[u8]> {
         self.entries.iter().chain(&self.mentions).map(|entry| &*entry.name)
     }
@@ -277,24 +289,25 @@ impl Set {
         self.entries.iter().chain(&self.mentions).filter(|entry| entry.is_known).count()
     }
 
-    /// True for the items of `foreach(NAME IN LISTS …)`: the command has names of variables.
+    /// True for `foreach(NAME IN LISTS …)`: the items are the values of other variables.
     fn visits_lists(&self) -> bool {
         self.loop_block.is_some() && self.items.is_empty() && !self.references.is_empty()
     }
 
-    /// True if it has the items of a `foreach()` around `other`, and some of them are known archives.
+    /// True if this set has the items of a `foreach()` around `other`, and some items are known
+    /// archives.
     pub fn is_known_loop_of(&self, other: &Self) -> bool {
         let numbers = |number| other.blocks.iter().any(|block| block.number == number);
         let is_around = self.loop_block.is_some_and(numbers);
         self.has_known_items && is_around && other.loop_block != self.loop_block
     }
 
-    /// True if `name` is in it.
+    /// True if `name` is one of the entries. Mentions do not count.
     pub fn holds(&self, name: &[u8]) -> bool {
         self.entries.iter().any(|entry| entry.name == name)
     }
 
-    /// True if its command, when it runs after that of `other`, replaces the values of `other`.
+    /// True if the command of this set replaces the values of `other` when it runs later.
     pub fn replaces(&self, other: &Self) -> bool {
         self.origin == SetCommand::Set && self.name == other.name
     }

@@ -1,5 +1,5 @@
 //! Decides where a new name goes in a set. A sorted set stays sorted, unless that would break a
-//! link order which the linker relies on. In other sets, the link order and the most similar name
+//! link order that the linker relies on. In other sets, the link order and the most similar name
 //! decide.
 
 use super::{ListedArchive, Set};
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct LinkOrder {
     /// For each name, the names that refer to it and must precede it.
     pub referrers: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
-    /// True if the set is linked in the order of its names. Then the link order counts more than
+    /// True if the set is linked in the order of its names. The link order then has priority over
     /// sorting.
     pub prevails: bool,
 }
@@ -24,7 +24,7 @@ impl LinkOrder {
     }
 }
 
-/// Where a new name goes: before or after the entry of the set that has this index.
+/// The position of a new name in a set: before or after the entry with this index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Position {
     Before(usize),
@@ -73,11 +73,11 @@ fn by_numbers(a: &[u8], b: &[u8]) -> Ordering {
     parts(a).cmp(&parts(b))
 }
 
-/// How the names of a set are sorted.
+/// The order of the names of a sorted set.
 #[derive(Clone, Copy)]
 struct Sorting {
     collation: Collation,
-    /// True if the last name comes first.
+    /// True if the names are in descending order.
     is_descending: bool,
 }
 
@@ -88,8 +88,8 @@ impl Sorting {
     }
 }
 
-/// The first collation by which the names of the set are sorted, if there is one. Only more than
-/// `FEW` names count as descending.
+/// The first collation by which the names of the set are sorted, if there is one. A descending
+/// order is recognised only for more than `FEW` names.
 fn sorting(set: &Set) -> Option<Sorting> {
     // Options such as `-pthread` are not sorted with the names.
     let is_name = |entry: &&ListedArchive| entry.is_known || !entry.name.starts_with(b"-");
@@ -116,9 +116,9 @@ impl Set {
     }
 }
 
-/// A position for each new name. New names with the same position come in their final order.
-/// `divided` tells if a comment or an empty line separates the entry with that index from the next
-/// one.
+/// A position for each new name. New names with equal positions are listed in the order in which
+/// they are written. `divided` is true for the index of an entry if a comment or an empty line
+/// follows that entry.
 pub(super) fn positions<'n>(
     set: &Set,
     add: &BTreeSet<&'n [u8]>,
@@ -199,8 +199,8 @@ impl Placer<'_> {
         Position::After(before)
     }
 
-    /// For each new name, the slots that the link order allows. References between new names count
-    /// too. The map is empty without a link order.
+    /// For each new name, the slots that the link order allows. References between new names are
+    /// respected too. The map is empty without a link order.
     fn ranges<'n>(&self, add: &BTreeSet<&'n [u8]>) -> BTreeMap<&'n [u8], Slots> {
         let mut out: BTreeMap<&[u8], Slots> = BTreeMap::new();
         if self.order.referrers.is_empty() {
@@ -244,8 +244,8 @@ impl Placer<'_> {
         out
     }
 
-    /// Pairs of new names in which the first refers to the second. `in_circle` selects the pairs in
-    /// which the second also refers to the first; otherwise the other pairs.
+    /// Pairs of new names in which the first refers to the second. If `in_circle` is true, only the
+    /// pairs in which the second also refers to the first. If it is false, only the other pairs.
     fn pairs<'n>(&self, add: &BTreeSet<&'n [u8]>, in_circle: bool) -> Vec<(&'n [u8], &'n [u8])> {
         let mut out = Vec::new();
         for to in add {
@@ -307,10 +307,11 @@ impl Placer<'_> {
         out
     }
 
-    /// A position within `range`, next to the entry with the longest common prefix. The name goes
-    /// before an entry that sorts after it, and after any other. If no entry has a common prefix,
-    /// the name goes directly after its last referrer. Without referrers, it goes into the last
-    /// slot of `range`.
+    /// A position within `range`, next to the entry with the longest common prefix. If that entry
+    /// sorts after the name, the name goes before it, and otherwise after it. If no entry has a
+    /// common prefix, the name goes directly after its last referrer. Without referrers, it goes
+    /// directly before the first entry to which it refers. If there is no such entry either, it
+    /// goes after the last known archive.
     fn beside(&self, name: &[u8], range: Option<Slots>) -> Position {
         let entries = self.entries();
         let all = Slots { least: 0, most: entries.len(), is_bounded: false };

@@ -1,10 +1,10 @@
-//! The order of the values that several commands give to one variable: commands may add values in
+//! Ranks the sets of one variable in the order of its value, because commands may add values in
 //! front.
 
 use super::Set;
 use crate::id::FastMap;
 
-/// The ranks of the sets so far.
+/// Assigns ranks to sets, from the lowest and the highest rank already used for each variable.
 #[derive(Default)]
 pub(super) struct Ranks {
     /// The lowest and the highest rank of each variable.
@@ -12,7 +12,8 @@ pub(super) struct Ranks {
 }
 
 impl Ranks {
-    /// Gives a new set its rank.
+    /// Gives a new set its rank: below all ranks of its variable if `is_front` is true, otherwise
+    /// above them.
     pub(super) fn place(&mut self, set: &mut Set, is_front: bool) {
         let (least, most) = self.ends.entry(set.name.clone()).or_default();
         if is_front {

@@ -1,10 +1,12 @@
-//! Names that `list(REMOVE_ITEM …)` removes.
+//! Marks the names that `list(REMOVE_ITEM …)` removes.
 
 use super::Set;
 use crate::id::{FastMap, FastSet};
 use std::collections::BTreeMap;
 
-/// Maximum number of names that are removed from the parts of lists, one by one.
+/// Maximum number of steps of the search for the variables that lists include. If the steps that
+/// are left do not suffice for a list, the words removed from it are treated as removed from every
+/// list.
 const MOST_REMOVED: usize = 100_000;
 
 /// A word that a command removes from a variable.
@@ -15,7 +17,7 @@ pub(super) struct Removal {
 }
 
 /// Marks the entries that `list(REMOVE_ITEM …)` removes from their variable, or from a variable
-/// that has the values of theirs.
+/// that includes their variable.
 pub(super) fn mark_removed(sets: &mut [Set], removals: &[Removal]) {
     let mut words_of: BTreeMap<&[u8], Vec<&[u8]>> = BTreeMap::new();
     for removal in removals {
@@ -52,8 +54,9 @@ pub(super) fn mark_removed(sets: &mut [Set], removals: &[Removal]) {
     }
 }
 
-/// The variables whose values are in `list`. `None` if it may have the values of any variable, or
-/// if `left` steps are exceeded. Each variable counts as `cost` steps.
+/// The variable `list`, and the variables whose values it includes. `None` if `list` may have the
+/// values of any variable, or if `left` steps do not suffice. Each variable takes `cost` steps, and
+/// each reference one.
 fn parts<'s>(
     by_name: &FastMap<&[u8], Vec<&'s Set>>,
     list: &'s [u8],

@@ -53,7 +53,7 @@ fn takes_value(option: &[u8]) -> bool {
     options.contains(&option)
 }
 
-/// Tells if `--whole-archive` applies to the next archive.
+/// Tracks if `--whole-archive` applies to the next archive.
 #[derive(Default)]
 struct WholeArchive {
     is_on: bool,
@@ -79,12 +79,12 @@ impl WholeArchive {
     }
 }
 
-/// The content of a file.
+/// The sets of a file, and facts about its variables and targets.
 #[derive(Default)]
 pub(super) struct Scanned {
-    /// All sets, in order.
+    /// All sets, in the file's order.
     pub(super) sets: Vec<Set>,
-    /// The commands that remove names.
+    /// The words that commands remove from variables.
     pub(super) removals: Vec<Removal>,
     /// Targets with their `OUTPUT_NAME`.
     pub(super) outputs: Vec<(Vec<u8>, Vec<u8>)>,
@@ -92,10 +92,10 @@ pub(super) struct Scanned {
     pub(super) interfaces: BTreeSet<Vec<u8>>,
     /// The targets of `add_library(NAME SHARED)` and `add_library(NAME MODULE)`.
     pub(super) shared: BTreeSet<Vec<u8>>,
-    /// The targets of `add_library(NAME ALIAS TARGET)`.
+    /// For each alias NAME, the TARGET of `add_library(NAME ALIAS TARGET)`.
     pub(super) aliases: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// The variables whose values `list(REVERSE …)`, `list(SORT …)`, or a loop that adds them in
-    /// front, may put into another order.
+    /// The variables whose values may be reordered: by `list(REVERSE)`, by `list(SORT)`, or by a
+    /// loop that adds values in front.
     pub(super) reordered: BTreeSet<Vec<u8>>,
     /// The variables of `list(REMOVE_DUPLICATES …)`.
     pub(super) deduplicated: BTreeSet<Vec<u8>>,
@@ -103,7 +103,7 @@ pub(super) struct Scanned {
     pub(super) uses: Vec<Vec<Vec<u8>>>,
 }
 
-/// Reads a file. An error if a command cannot be parsed or a block is not closed.
+/// Reads a file. An error if a command cannot be parsed, or if the blocks do not match.
 pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
     let mut out = Scanned::default();
     let mut blocks = Blocks::default();
@@ -200,7 +200,8 @@ const BLOCKS: [&str; 6] = ["if", "foreach", "while", "function", "macro", "block
 
 impl Blocks {
     /// Updates the blocks for a command that opens a block, begins its next arm, or closes it. An
-    /// error if `else()`, `elseif()` or an end command has no matching open block.
+    /// error if `else()`, `elseif()` or an end command has no matching open block, or if too many
+    /// blocks are open.
     fn enter(&mut self, command: &[u8], line: u32) -> Result<(), ListError> {
         let is = |word: &str| command.eq_ignore_ascii_case(word.as_bytes());
         let error = |reason| Err(ListError { line, reason });
@@ -278,7 +279,7 @@ impl Scan<'_> {
         self.bytes(&self.command.name).to_ascii_lowercase()
     }
 
-    /// The variable that the command unsets.
+    /// The variable that the command unsets; `None` for other commands.
     fn unset(&self) -> Option<&[u8]> {
         match &*self.command.arguments {
             [name] if self.name() == b"unset" => Some(self.bytes(&name.inside)),
@@ -286,7 +287,8 @@ impl Scan<'_> {
         }
     }
 
-    /// The set of `foreach(NAME a b)`, `foreach(NAME IN ITEMS a b)` or `foreach(NAME IN LISTS A B)`.
+    /// The set of `foreach(NAME a b)`, `foreach(NAME IN ITEMS a b)` or
+    /// `foreach(NAME IN LISTS A B)`. Empty for other forms.
     fn loop_items(&self, name: &Argument, values: &[Argument]) -> Vec<Set> {
         let (start, values) = match values {
             [first, second, rest @ ..]
@@ -318,7 +320,7 @@ impl Scan<'_> {
         vec![self.values(own, values, start, SetCommand::Append)]
     }
 
-    /// The sets that the command defines or extends.
+    /// The sets that the command makes: one for each list of values. Empty if it lists no values.
     fn sets(&self) -> Vec<Set> {
         let arguments = &*self.command.arguments;
         match (&*self.name(), arguments) {
@@ -363,8 +365,8 @@ impl Scan<'_> {
         open.map_or(self.command.end, |open| from + open + 1)
     }
 
-    /// Number of arguments of `set()` before `CACHE` or `PARENT_SCOPE`. The type and the description
-    /// of a cache variable are not values.
+    /// Number of arguments of `set()` before `CACHE` or `PARENT_SCOPE`. The type and the
+    /// description of a cache variable are not values.
     pub(super) fn values_end(&self, values: &[Argument]) -> usize {
         let is_end =
             |argument: &Argument| matches!(self.word(argument), b"CACHE" | b"PARENT_SCOPE");
@@ -387,8 +389,8 @@ impl Scan<'_> {
         vec![set]
     }
 
-    /// The set of `string(APPEND NAME …)`. Its names are only mentioned, because they may continue
-    /// the text of others.
+    /// The set of `string(APPEND NAME …)`. Its values become mentions, because they may continue
+    /// the text of earlier values.
     fn text(&self, name: &Argument, values: &[Argument]) -> Vec<Set> {
         let mut sets = self.set(name, &[], SetCommand::Text);
         for value in values {
@@ -526,7 +528,7 @@ impl Scan<'_> {
         set
     }
 
-    /// Adds a value that [`Variables::resolve`] reads.
+    /// Adds a value that [`Variables::resolve`] reads later.
     fn unread(&self, value: &Argument, set: &mut Set) {
         let reason = String::from_utf8_lossy(self.bytes(&value.inside)).into_owned();
         set.unknown.push(ListError { line: value.line, reason });
@@ -541,7 +543,7 @@ impl Scan<'_> {
                 b'\\' => at += 1,
                 b'[' => depth += 1,
                 b']' => depth -= 1,
-                // CMake does not split at `;` between brackets, or after one that is not closed.
+                // CMake does not split at `;` between brackets, or after an unclosed bracket.
                 b';' if depth == 0 => {
                     parts.push(begin..at);
                     begin = at + 1;

@@ -1,13 +1,13 @@
 //! The spellings of archive names in a list: bare names, files, paths, options of the linker,
-//! imported targets, and components of LLVM. A new name takes the spelling of the most similar name
-//! in its set.
+//! imported targets, and components of LLVM. A new name copies the spelling of the most similar
+//! name in its set.
 
 use super::{ListedArchive, Set};
 use crate::order;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How a list writes an archive. The bare name `z` may be written as `z`, `-lz`, `dir/libz.a` or
-/// `NS::z`.
+/// The form in which a list writes the name of an archive. The bare name `z` may be written as `z`,
+/// `-lz`, `dir/libz.a` or `NS::z`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Spelling {
     /// The text before the name: `-l`, `dir/lib`, `NS::`.
@@ -20,7 +20,7 @@ pub struct Spelling {
     is_lower: bool,
 }
 
-/// The expression for the path of a target's file.
+/// The start of the expression for the path of a target's file.
 pub(super) const TARGET_FILE: &[u8] = b"$<TARGET_FILE:";
 
 impl Spelling {
@@ -65,7 +65,8 @@ impl Spelling {
         self.prefix.is_empty() && self.cut.is_empty() && self.suffix.is_empty() && !self.is_lower
     }
 
-    /// The spelling inside of `$<TARGET_FILE:…>`, the path of a target's file.
+    /// The same spelling inside of `$<TARGET_FILE:…>`, which expands to the path of a target's
+    /// file.
     pub(super) fn as_target_file(&self) -> Self {
         let prefix = [TARGET_FILE, &self.prefix].concat();
         Self { prefix, suffix: [&*self.suffix, b">"].concat(), ..self.clone() }
@@ -84,7 +85,7 @@ impl Spelling {
     }
 }
 
-/// The text that components of LLVM omit before the names of their archives.
+/// The start of an archive's name that a component of LLVM omits: `Core` stands for `LLVMCore`.
 const LLVM: &[u8] = b"LLVM";
 
 impl Set {
@@ -94,8 +95,8 @@ impl Set {
         self.begin(Some(LLVM));
     }
 
-    /// Puts `start`, which the words omit, before the names. The set is ambiguous if `start` is not
-    /// known, or does not fit the words.
+    /// Prepends `start`, which the words omit, to the names. The set becomes ambiguous if `start`
+    /// is unknown, or if a word cannot omit it.
     pub(super) fn begin(&mut self, start: Option<&[u8]>) {
         match start {
             None => self.is_ambiguous = true,
@@ -111,7 +112,7 @@ impl Set {
 }
 
 impl ListedArchive {
-    /// Puts `start`, which the word omits, before the name. False if the word is not a bare name.
+    /// Prepends `start`, which the word omits, to the name. False if the word is not a bare name.
     fn begin(&mut self, start: &[u8]) -> bool {
         let is_bare = self.spelling == Spelling::default();
         if is_bare {
@@ -126,8 +127,8 @@ impl ListedArchive {
         !self.spelling.cut.is_empty()
     }
 
-    /// Marks a component of LLVM that names an archive, also in lower case. `folded` has the
-    /// archives by their names in lower case.
+    /// Marks the entry if it is a component of LLVM that names an archive, also if it is written in
+    /// lower case. `folded` has the archives by their names in lower case.
     fn identify_component(&mut self, folded: &BTreeMap<Vec<u8>, &[u8]>) {
         let found = folded.get(&self.name.to_ascii_lowercase()).copied();
         let Some(name) = found.filter(|name| name.starts_with(LLVM)) else { return };
@@ -175,10 +176,10 @@ pub(super) fn identify(sets: &mut [Set], archives: &BTreeSet<&[u8]>) {
     }
 }
 
-/// Finds the archive of a word whose name is not that of an archive:
+/// Finds the archive for a word whose bare name no archive has:
 ///
-/// - `NS::name` stands for `NSname`, `NS_name` or `NS-name`, also with `NS` in lower case.
-/// - `libname` stands for `name`.
+/// - `NS::name` may name `NSname`, `NS_name` or `NS-name`, also with `NS` in lower case.
+/// - `libname` may name `name`.
 ///
 /// Returns the archive's bare name, the prefix of that name which the word omits (`NS_`), and the
 /// prefix of the word (`NS::` or `lib`).
@@ -193,7 +194,7 @@ fn variant(
         if spelling.cut.is_empty() {
             return Some((rest.to_vec(), Vec::new(), b"lib".to_vec()));
         }
-        // The word omits `lib` already, as the items of a loop that links `lib${item}`.
+        // The word already omits `lib`: it is an item of a loop that links `lib${item}`.
         let cut = spelling.cut.strip_prefix(b"lib")?;
         return Some((rest.to_vec(), cut.to_vec(), Vec::new()));
     }
@@ -211,8 +212,8 @@ fn variant(
 const ASKED: usize = 8;
 
 /// Finds the prefix that the names of a set omit, as LLVM's components do (`Core` or `core` for
-/// `LLVMCore`). The set changes only if at least half of its names are those of archives once the
-/// prefix is added.
+/// `LLVMCore`). The set changes only if, with the prefix, at least half of its names are names of
+/// archives.
 fn components(set: &mut Set, archives: &BTreeSet<&[u8]>, folded: &BTreeMap<Vec<u8>, &[u8]>) {
     let bare = |spelling: &Spelling| *spelling == Spelling::default();
     let mut cuts: BTreeMap<&[u8], usize> = BTreeMap::new();

@@ -1,12 +1,14 @@
 //! Names in a list that are not plain values: names inside of generator expressions, after `debug`,
-//! and from variables that the file sets. They count as listed, but a new name does not copy them.
+//! and from variables that the file sets. They are treated as listed, but a new name does not copy
+//! their spelling. The exception is `$<TARGET_FILE:…>` in a set without plain names.
 
 use super::spelling::{Spelling, TARGET_FILE};
 use super::{ListError, ListedArchive, Set};
 use crate::id::{FastMap, FastSet};
 
-/// Maximum number of replaced references: for one value, and in one file.
+/// Maximum number of replaced references for one value.
 const MOST_FOR_VALUE: usize = 1000;
+/// Maximum number of replaced references in one file.
 const MOST_IN_FILE: usize = 100_000;
 /// Maximum length of a value after the replacement, in bytes.
 const MOST_BYTES: usize = 4096;
@@ -42,8 +44,8 @@ impl Variables {
         values.extend(parts.map(<[u8]>::to_vec));
     }
 
-    /// The texts that `text` may stand for. `None` if it refers to a variable that the file does
-    /// not set, or if there are too many.
+    /// The texts to which `text` may expand. `None` if it refers to a variable that the file does
+    /// not set, or if there are too many texts.
     pub(super) fn expanded(&mut self, text: &[u8]) -> Option<Vec<Vec<u8>>> {
         let (mut todo, mut out) = (vec![text.to_vec()], Vec::new());
         let mut left = MOST_FOR_VALUE.min(self.left);
@@ -63,7 +65,7 @@ impl Variables {
         Some(out)
     }
 
-    /// The names in a value. False if it may have other names too.
+    /// The names in a value. The flag is false if the value may have other names too.
     fn names(&mut self, text: &[u8]) -> (Vec<(Vec<u8>, Spelling)>, bool) {
         let Some(texts) = self.expanded(&without_conditions(text)) else {
             return (Vec::new(), false);
@@ -83,8 +85,9 @@ impl Variables {
         (out, is_whole)
     }
 
-    /// Moves the names in unread values to [`Set::mentions`]. `${NAME}` is dropped if the file has
-    /// a set `NAME`.
+    /// Reads the values in [`Set::unknown`], and adds the names in them to [`Set::mentions`]. A
+    /// value stays unknown if it may have other names. `${NAME}` is dropped if the file has a set
+    /// `NAME`.
     pub(super) fn resolve(&mut self, sets: &mut [Set]) {
         let defined: FastSet<Vec<u8>> = sets.iter().map(|set| set.name.clone()).collect();
         for set in sets {
@@ -116,8 +119,8 @@ fn is_option(text: &[u8]) -> bool {
     text.starts_with(b"-") && !text.starts_with(b"-l")
 }
 
-/// True for a value that may name archives, although it is not a name. Options other than `-l` do
-/// not.
+/// True for a value that may name archives, although it is not a name. Options other than `-l`
+/// never name archives.
 pub(super) fn may_name(text: &[u8]) -> bool {
     let is_template = text.len() > 2 && text.starts_with(b"@") && text.ends_with(b"@");
     let refers = |to: &[u8]| memchr::memmem::find(text, to).is_some();
@@ -134,7 +137,8 @@ pub(super) fn referred(text: &[u8]) -> Option<&[u8]> {
 const CONDITIONS: [&[u8]; 6] =
     [b"$<BOOL:", b"$<CONFIG:", b"$<STREQUAL:", b"$<EQUAL:", b"$<IN_LIST:", b"$<PLATFORM_ID:"];
 
-/// The text without conditions, whose variables name no archive.
+/// Replaces each expression of [`CONDITIONS`] by `$<1>`, because the variables in a condition name
+/// no archive.
 fn without_conditions(text: &[u8]) -> Vec<u8> {
     let (mut out, mut rest) = (Vec::with_capacity(text.len()), text);
     while let Some(first) = rest.first() {
@@ -154,11 +158,12 @@ fn without_conditions(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Maximum number of rounds in which related sets are found.
+/// Maximum number of rounds in the search for related sets.
 const MOST_ROUNDS: usize = 100;
 
-/// The first value with unknown archives, in a set that names a known archive, is a part of such a
-/// set, or has such a part. If no set names one, in any set.
+/// The first value with unknown archives in a set that is related to a known archive. Related sets
+/// name a known archive, are a part of a related set, or have a related set as a part. If no set
+/// names a known archive, all sets are searched.
 pub(super) fn first_unknown(sets: &[Set]) -> Option<&ListError> {
     let known = sets.iter().filter(|set| set.known() > 0).map(|set| &*set.name);
     let mut related: FastSet<&[u8]> = known.collect();
@@ -180,8 +185,8 @@ pub(super) fn first_unknown(sets: &[Set]) -> Option<&ListError> {
     sets.flat_map(|set| &set.unknown).next()
 }
 
-/// The words of a value, also inside of generator expressions. False if an expression makes a part
-/// of a name, or stands for the libraries of a target.
+/// The words of a value, also inside of generator expressions. The flag is false if an expression
+/// makes a part of a name, or is replaced by the libraries of a target.
 pub(super) fn words(text: &[u8]) -> (Vec<&[u8]>, bool) {
     let (mut out, mut is_whole) = (Vec::new(), memchr::memmem::find(text, b"LIBRARIES").is_none());
     let is_end = |b: &u8| b"<>;,\"".contains(b) || b.is_ascii_whitespace();

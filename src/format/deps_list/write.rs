@@ -1,4 +1,4 @@
-//! Inserts names into a list, or drops them. A new name takes the line breaks and the indentation
+//! Inserts names into a list, or drops them. A new name copies the line breaks and the indentation
 //! of the name next to it, and the spelling of the most similar name. The comment after a dropped
 //! name is dropped too. Other text does not change.
 
@@ -12,9 +12,9 @@ use std::ops::Range;
 /// The changes of one set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SetChange {
-    /// Names to add.
+    /// Bare names of the archives to add. A name that the set lists already is not added again.
     pub add: BTreeSet<Vec<u8>>,
-    /// Names to drop.
+    /// Bare names of the archives to drop.
     pub drop: BTreeSet<Vec<u8>>,
     /// The link order for the added names, if the set has one.
     pub order: LinkOrder,
@@ -27,7 +27,7 @@ struct Edit {
 }
 
 impl DepsList {
-    /// The text of the file after `changes`. The number is the index of the set that changes.
+    /// The text of the file after `changes`. Each change has the index of its set.
     pub fn regenerated(&self, changes: &[(usize, SetChange)]) -> Vec<u8> {
         let mut edits: Vec<Edit> = Vec::new();
         let mut gone: Vec<(usize, BTreeSet<Vec<u8>>)> = Vec::new();
@@ -72,11 +72,12 @@ impl DepsList {
 /// The spellings of the names in one set.
 struct SetSpellings<'s> {
     /// The entries whose spelling a new name can copy: those that [`DepsList::identify`] recognised
-    /// as archives, or all if it recognised none. Without entries, the names in `$<TARGET_FILE:…>`.
+    /// as archives, or all if it recognised none. If the set has no such entries, its names in
+    /// `$<TARGET_FILE:…>`.
     models: Vec<&'s ListedArchive>,
     /// The number of models with each spelling; empty if all have the same one.
     counts: BTreeMap<&'s Spelling, usize>,
-    /// True if a set without models takes names as they are.
+    /// True if a set without models may get a new name as a bare name.
     takes_any: bool,
 }
 
@@ -158,7 +159,7 @@ fn dropped(text: Vec<u8>, gone: &[(usize, BTreeSet<Vec<u8>>)]) -> Vec<u8> {
     out
 }
 
-/// One set and its text.
+/// Writes the changes of one set into the text of the file.
 struct Writer<'t> {
     text: &'t [u8],
     set: &'t Set,
@@ -338,7 +339,8 @@ impl<'t> Writer<'t> {
         edits.push(Edit { at: end, bytes });
     }
 
-    /// The offset of the value after `at`, if several blanks align it with the lines around it.
+    /// The offset of the value after `at`, if several blanks separate the two, as in aligned
+    /// columns. `None` otherwise.
     fn next_column(&self, at: usize) -> Option<usize> {
         let items = &self.set.items;
         let (item, next) = (items.get(at)?, items.get(at + 1)?);

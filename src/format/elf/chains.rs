@@ -9,7 +9,7 @@ use crate::format::{Defect, Table};
 use object::elf;
 use std::ops::Range;
 
-/// Defect of a hash table in which no lookup finds a symbol.
+/// The defect of a hash table without buckets, in which no lookup finds a symbol.
 const NO_BUCKETS: &str = "has no buckets, and the file defines symbols";
 
 impl Tables {
@@ -158,16 +158,16 @@ impl Tables {
     }
 
     /// The number of symbols, and the defect of buckets, chains or filter, if any. On MIPS, the
-    /// number is DT_MIPS_SYMTABNO. On other machines, the last chain ends at the last symbol. The
-    /// number is `None` if no symbol is hashed, or if the last chain has no end.
+    /// number is DT_MIPS_SYMTABNO. On other machines, the last chain ends at the last symbol.
+    /// There, the number is `None` if no symbol is hashed, or if that chain has no end.
     fn gnu_extent(&self) -> (Option<u32>, Option<&'static str>) {
         let HashTable::Gnu { bloom, buckets, chains, base, translation, .. } = &self.hash else {
             return (None, None);
         };
         let (words, _) = self.bytes[buckets.clone()].as_chunks::<4>();
         let order = if self.big { u32::from_be_bytes } else { u32::from_le_bytes };
-        // An empty bucket contains 0. Minus 1, it wraps to the highest number. So it is never the
-        // lowest.
+        // An empty bucket contains 0, and 0 minus 1 wraps to the highest number. So an empty bucket
+        // is never the lowest.
         let bounds = words.iter().fold((u32::MAX, 0), |(lowest, last), word| {
             let word = order(*word);
             (word.wrapping_sub(1).min(lowest), word.max(last))
@@ -317,7 +317,8 @@ impl Tables {
         }
     }
 
-    /// The hash word of a symbol in the GNU hash table. `None` for other symbols, and on MIPS.
+    /// The hash word of a symbol: its chain word in the GNU hash table, without the lowest bit.
+    /// `None` for a symbol outside of that table, and on MIPS.
     pub fn word(&self, symbol: SymbolIndex) -> Option<u32> {
         let HashTable::Gnu { chains, base, translation: None, .. } = &self.hash else {
             return None;
@@ -326,7 +327,8 @@ impl Tables {
         self.u32_at(chains, at as usize).map(|word| word & !1)
     }
 
-    /// The filter that rejects most names that the object does not define.
+    /// The filter that rejects most names that the object does not define. Without a GNU hash
+    /// table, a constant answer replaces the filter.
     pub fn bloom(&self) -> Bloom<'_> {
         match &self.hash {
             HashTable::None => Bloom::Never,
@@ -340,8 +342,8 @@ impl Tables {
     }
 
     /// Walks the chain of `hash` in a GNU hash table, from its start or from the symbol `from`.
-    /// Calls `visit` for each symbol with this hash, and returns its first result. `None` for
-    /// another kind of table.
+    /// Calls `visit` for each symbol with this hash, until `visit` returns `Some`. `None` if it
+    /// never does, or for another kind of table.
     pub(super) fn walk_gnu<T>(
         &self,
         hash: u32,

@@ -11,7 +11,8 @@ use serde::Deserialize;
 /// The type of the note, under the owner `FDO`.
 const NOTE_TYPE: u32 = 0x407c_0c0a;
 
-/// Upper bound, in bytes, of a segment whose notes are read.
+/// Upper bound, in bytes, of a segment whose notes are read. A larger segment is reported in
+/// [`DlopenNotes::broken`].
 pub(super) const MOST: u64 = 1 << 20;
 
 /// The libraries that an object declares for dlopen.
@@ -19,18 +20,18 @@ pub(super) const MOST: u64 = 1 << 20;
 pub struct DlopenNotes {
     /// Libraries without which the object does not work.
     pub required: Vec<RequiredLibrary>,
-    /// The names of libraries in entries of other priorities.
+    /// Names of libraries in all entries with a priority other than `required`.
     pub optional: Vec<String>,
-    /// The reason why a note could not be read, if there is one.
+    /// The reason why a note could not be read. `None` if all notes could be read.
     pub broken: Option<&'static str>,
 }
 
-/// One entry of priority `required`.
+/// A library without which the object does not work: one entry with the priority `required`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequiredLibrary {
     /// The names that the object tries, in order; one is enough.
     pub names: Vec<String>,
-    /// The feature that needs the library, or the empty string.
+    /// The feature of the object that needs the library. Empty if the entry does not state one.
     pub feature: String,
 }
 
@@ -50,12 +51,13 @@ impl DlopenNotes {
         self.required.is_empty() && self.optional.is_empty() && self.broken.is_none()
     }
 
-    /// The names of all libraries.
+    /// The names of all libraries: first of required libraries, then of optional ones.
     pub fn names(&self) -> impl Iterator<Item = &String> {
         self.required.iter().flat_map(|library| &library.names).chain(&self.optional)
     }
 
-    /// Adds the notes in the bytes of one PT_NOTE segment.
+    /// Adds the libraries of all dlopen notes in `bytes`, the content of one PT_NOTE segment. A
+    /// note that cannot be parsed sets `broken`.
     pub(super) fn add(&mut self, header: &Header, bytes: &[u8], notes: Notes) {
         // Both classes have the same note format.
         type File = elf::FileHeader64<object::Endianness>;

@@ -58,7 +58,7 @@ pub(super) struct Dynamic {
     /// assertions of `elf/get-dynamic-info.h`). No loader reads DT_SYMENT.
     pub(super) absurd: bool,
     pub(super) relr: bool,
-    /// DT_INIT and DT_FINI.
+    /// Addresses from DT_INIT and DT_FINI.
     pub(super) start_code: [Option<u64>; 2],
     /// DT_INIT_ARRAYSZ, in bytes.
     pub(super) init_size: u64,
@@ -66,7 +66,7 @@ pub(super) struct Dynamic {
     pub(super) fini_size: u64,
     pub(super) flags: u64,
     pub(super) flags_1: u64,
-    /// The global offset table of a MIPS object.
+    /// The tags of the global offset table on MIPS. `None` on other machines.
     pub(super) got: Option<GotTags>,
     pub(super) symbolic_tag: bool,
     pub(super) textrel_tag: bool,
@@ -84,7 +84,7 @@ pub(super) struct GotTags {
     pub(super) address: Option<u64>,
     /// DT_MIPS_LOCAL_GOTNO, the number of local entries.
     pub(super) local: u64,
-    /// DT_MIPS_GOTSYM, the symbol of the first global entry.
+    /// DT_MIPS_GOTSYM: the index of the symbol that belongs to the first global entry.
     pub(super) first: u64,
     /// DT_MIPS_SYMTABNO, the number of dynamic symbols.
     pub(super) symbols: u64,
@@ -150,8 +150,8 @@ impl Dynamic {
         (at.unwrap_or(0) * each) as u64
     }
 
-    /// Handles a tag that exists, or has another meaning, only on MIPS. Returns false for all other
-    /// tags.
+    /// Handles a tag that exists only on MIPS, or that the reader treats differently there. Returns
+    /// false for all other tags, and on other machines.
     fn take_mips(&mut self, tag: elf::DynamicTag, value: u64) -> bool {
         let Some(got) = &mut self.got else { return false };
         match tag {

@@ -1,5 +1,6 @@
-//! Copies of an object, in memory, with changed references, needs or search paths, as a new link or
-//! patchelf would write them. `fix` resolves and binds such copies to verify fixes.
+//! Copies of an object in memory, with changed references, needs or search paths. The copies are
+//! like the files that a new link or patchelf would write. `fix` resolves and binds them to verify
+//! fixes.
 
 use super::relocs::{Relocation, Relocations};
 use super::tables::Symbol;
@@ -13,9 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// An object and its relocations after a change.
 #[derive(Debug)]
 pub struct Edited {
-    /// The object.
+    /// The object with its changes.
     pub object: Object,
-    /// The relocations of the object.
+    /// The relocations of the changed object. Relocations of dropped references are left out.
     pub relocations: Relocations,
 }
 
@@ -26,13 +27,13 @@ pub struct Relink<'a> {
     pub inside: &'a dyn Fn(&[u8]) -> bool,
     /// Names that the object will refer to, besides its present ones.
     pub outside: &'a [&'a [u8]],
-    /// Further needs, at the end.
+    /// Names to add at the end of the DT_NEEDED entries.
     pub needs: &'a [&'a [u8]],
 }
 
 impl Object {
-    /// The object after `relink`. `None` if its tables were not kept, or a table or a size would
-    /// overflow.
+    /// The object as the new link `relink` would make it. `None` if its tables were not kept, or a
+    /// table or a size would overflow.
     pub fn linked_again(&self, relocations: &Relocations, relink: &Relink<'_>) -> Option<Edited> {
         let tables = self.tables.as_ref()?;
         let bound = |reference: &&Reference| {
@@ -84,7 +85,7 @@ impl Object {
     }
 }
 
-/// The search path of an object: its tag and its text. An empty text stands for no search path.
+/// A search path to give to an object: its tag and its text. An empty text means no search path.
 #[derive(Clone, Copy, Debug)]
 pub struct NewSearchPath<'a> {
     /// True for DT_RPATH, false for DT_RUNPATH.
@@ -96,9 +97,9 @@ pub struct NewSearchPath<'a> {
 /// Changes of the DT_NEEDED entries, as patchelf makes them.
 #[derive(Clone, Copy, Debug)]
 pub struct NewNeeds<'a> {
-    /// Further needs, before the others.
+    /// Names to add before the present DT_NEEDED entries.
     pub first: &'a BTreeSet<Vec<u8>>,
-    /// Needs that are dropped.
+    /// Names whose DT_NEEDED entries are dropped.
     pub dropped: &'a BTreeSet<Vec<u8>>,
     /// New names, keyed by old name. The file names in DT_VERNEED change with them.
     pub replaced: &'a BTreeMap<Vec<u8>, Vec<u8>>,
@@ -124,7 +125,8 @@ impl Object {
         Some(edited)
     }
 
-    /// The object with other needs. `None` if its tables were not kept, or a size would overflow.
+    /// The object with changed DT_NEEDED entries. `None` if its tables were not kept, or a size
+    /// would overflow.
     pub fn with_needs(&self, relocations: &Relocations, change: NewNeeds<'_>) -> Option<Edited> {
         let none = Relink { inside: &|_| false, outside: &[], needs: &[] };
         let mut edited = self.linked_again(relocations, &none)?;
@@ -170,7 +172,7 @@ impl Object {
 
 impl Tables {
     /// The tables with further undefined symbols at the end. The hash table does not change,
-    /// because no lookup has to find an undefined symbol.
+    /// because lookups never need to find an undefined symbol.
     fn with_undefined(&self, names: &[&[u8]]) -> Option<Self> {
         let mut out = self.clone();
         // The range of the table may extend beyond its last symbol.

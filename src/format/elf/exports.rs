@@ -68,14 +68,14 @@ fn strip_at(version: &[u8]) -> &[u8] {
 
 impl Tables {
     /// True if the loader can bind other objects to a strong definition of `name`. A definition
-    /// with a version other than the default does not count, because a link may define the name
-    /// again without a conflict.
+    /// with a version other than the default is ignored, because a link may define the name again
+    /// without a conflict.
     pub fn exports_strongly(&self, name: &[u8]) -> bool {
         self.exports_as(name, elf::STB_GLOBAL)
     }
 
     /// True if the loader can bind other objects to a definition of `name` with STB_GNU_UNIQUE. A
-    /// definition with a version that is not the default does not count. Compilers put unique
+    /// definition with a version other than the default is ignored. Compilers put unique
     /// definitions into COMDAT groups.
     pub fn exports_uniquely(&self, name: &[u8]) -> bool {
         self.exports_as(name, elf::STB_GNU_UNIQUE)
@@ -131,7 +131,7 @@ impl Tables {
         (1..self.unhashed_end().number()).map(SymbolIndex::new)
     }
 
-    /// The indices of the symbols that a GNU hash table lists.
+    /// The indices of the symbols that a GNU hash table lists. Empty on MIPS.
     pub fn hashed_indices(&self) -> impl ExactSizeIterator<Item = SymbolIndex> + use<> {
         (self.unhashed_end().number()..self.count).map(SymbolIndex::new)
     }

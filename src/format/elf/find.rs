@@ -10,7 +10,7 @@ use object::read::elf::{FileHeader, Sym as _};
 use object::{Endianness, elf};
 use std::cell::Cell;
 
-/// A lookup of one reference in one object.
+/// A reference to look up in an object: its name, its version, and the rules of the lookup.
 pub struct SymbolQuery<'q> {
     /// The name without NUL.
     pub name: &'q [u8],
@@ -33,7 +33,7 @@ pub struct WantedVersion<'q> {
     pub hash: u32,
     /// The version name.
     pub name: &'q [u8],
-    /// True if vna_other has its top bit set.
+    /// True if vna_other has its top bit set: a definition without a version does not match.
     pub hidden: bool,
 }
 
@@ -42,14 +42,14 @@ pub struct WantedVersion<'q> {
 pub struct FoundSymbol {
     /// Index in the dynamic symbol table.
     pub symbol: SymbolIndex,
-    /// STB_*
+    /// Binding of the symbol, such as STB_WEAK.
     pub bind: u8,
-    /// STV_*
+    /// Visibility of the symbol, such as STV_PROTECTED.
     pub visibility: u8,
     /// True for an undefined entry. Its value is the address of a PLT slot, in a program that is
     /// not position-independent.
     pub undefined: bool,
-    /// st_size
+    /// Size of the symbol in bytes (st_size).
     pub size: u64,
     /// True if the reference has a version, but the loader has no table of versions for the object.
     pub versionless: bool,
@@ -73,26 +73,29 @@ impl<'q> SymbolQuery<'q> {
 /// The state of `check_match` during the walk through one object's chain.
 #[derive(Default)]
 struct Walk {
-    /// For an unversioned reference: number of definitions with a visible version index of at least
-    /// 3.
+    /// For an unversioned reference: number of definitions that are not hidden (`VERSYM_HIDDEN`)
+    /// and have a version index of at least 3.
     versions: u32,
-    /// The first of these definitions.
+    /// The first of the definitions that `versions` counts.
     versioned: Option<FoundSymbol>,
-    /// The first definition without a matching version. glibc 2.42 uses this definition only if the
-    /// walk finds no exact match.
+    /// The first definition that is not hidden and has no version. glibc 2.42 uses this definition
+    /// only if the walk finds no exact match.
     fallback: Option<FoundSymbol>,
 }
 
 impl Object {
     /// Looks up a name, as `do_lookup_x` does for one link map. Does not consult the Bloom filter,
-    /// because callers check it first. `limit` is the highest version index in the loader's table
-    /// for the object. If needed files are missing, it is below [`super::Versions::highest_index`].
+    /// because callers check it first. `limit` is the highest version index that the loader knows
+    /// for the object: 0 means none, and [`super::EVERY_VERSION`] means all. If needed files are
+    /// missing, the loader may know only some. `None` if no symbol matches, or if the tables were
+    /// not kept.
     #[inline]
     pub fn find(&self, query: &SymbolQuery<'_>, limit: u16) -> Option<FoundSymbol> {
         self.find_from(query, limit, None)
     }
 
-    /// Like [`Self::find`]; `first` may be the result of [`Tables::first_of_each`] for the hash.
+    /// Like [`Self::find`], but in a GNU table the walk starts at `first`, which
+    /// [`Tables::first_of_each`] found for the hash. `None` starts the walk at the bucket.
     #[inline]
     pub fn find_from(
         &self,
@@ -122,7 +125,8 @@ impl Object {
         taken.or(walk.fallback).or(if walk.versions == 1 { walk.versioned } else { None })
     }
 
-    /// `check_match` of `elf/dl-lookup.c`. `None` if the walk continues.
+    /// Compares the symbol at `index` with the query: `check_match` of `elf/dl-lookup.c`. `None` if
+    /// the walk continues.
     fn check<H: FileHeader<Endian = Endianness>>(
         &self,
         tables: &Tables,
@@ -184,8 +188,9 @@ impl Object {
 }
 
 impl Tables {
-    /// Walks the chain of a name in either hash table: from its start or, in a GNU table, from the
-    /// symbol `first` on. Returns the first result of `visit`.
+    /// Walks the chain of a name in the object's hash table. `gnu` and `sysv` are the two hashes of
+    /// the name. In a GNU table, the walk starts at the symbol `first`, if given. Returns the first
+    /// `Some` of `visit`; `None` if no symbol gives one.
     pub(super) fn walk<T>(
         &self,
         gnu: u32,

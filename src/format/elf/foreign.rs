@@ -14,10 +14,11 @@ use object::read::elf::NoteIterator;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// The kinds of foreign files.
+/// The kind of a foreign file. Such a file is counted but not audited, because no known rules of a
+/// Linux loader apply to it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Foreign {
-    /// An object of FreeBSD, also of Debian's kFreeBSD.
+    /// An object of FreeBSD, or of Debian GNU/kFreeBSD.
     FreeBsd,
     /// An object of NetBSD.
     NetBsd,
@@ -31,7 +32,8 @@ pub enum Foreign {
     Hurd,
     /// An object of Solaris or illumos.
     Solaris,
-    /// ELFOSABI_STANDALONE: code that another program maps by itself, such as Guile's `.go` files.
+    /// ELFOSABI_STANDALONE: code that another program maps without a loader, such as Guile's `.go`
+    /// files.
     Standalone,
     /// A kernel module.
     KernelModule,
@@ -43,7 +45,7 @@ pub enum Foreign {
     Gpu,
     /// A core file.
     Core,
-    /// The debug data of another file.
+    /// Separate debug data of another file.
     Debug,
     /// An object of a machine for which no loader rules are known.
     Machine,
@@ -61,11 +63,11 @@ struct ForeignKind {
     osabi: Option<elf::OsAbi>,
     /// The owner of the NT_GNU_ABI_TAG (type 1) note in each of its programs.
     note: &'static [u8],
-    /// The first word of its GNU ABI notes, which is the operating system.
+    /// The operating system in the first word of its notes with the owner `GNU`.
     gnu: Option<u32>,
     /// Prefixes of the paths of its loaders. PT_INTERP begins with one of them.
     interps: &'static [&'static str],
-    /// The name of its libc, if no libc of Linux has that name.
+    /// The name of its libc. Empty if the reader does not check the name of the libc.
     libc: &'static [u8],
 }
 
@@ -191,13 +193,13 @@ const KINDS: &[ForeignKind] = &[
     },
 ];
 
-/// Libraries that an object needs beside `libc.so` only if it is linked against bionic.
+/// Libraries that an object needs besides `libc.so` only if it is linked against bionic.
 const BESIDE_BIONIC: [&[u8]; 4] = [b"libm.so", b"libdl.so", b"liblog.so", b"libandroid.so"];
 
 /// Upper bound for the number of PT_NOTE segments that are read; linkers write at most three.
 pub(super) const MOST_NOTES: usize = 8;
 
-/// The position of a PT_NOTE segment in the file.
+/// A PT_NOTE segment: its position in the file and its alignment, in bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Notes {
     pub(super) offset: u64,
@@ -206,7 +208,8 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    /// The part of the segment that is in `head`, the first bytes of the file.
+    /// The part of the segment that is in `head`, the first bytes of the file. `None` if the
+    /// segment begins after `head`.
     pub(super) fn bytes_in<'h>(&self, head: &'h [u8]) -> Option<&'h [u8]> {
         let start = usize::try_from(self.offset).ok()?;
         let end = usize::try_from(self.offset.saturating_add(self.size)).unwrap_or(usize::MAX);
@@ -230,7 +233,7 @@ impl Foreign {
         self.kind().what
     }
 
-    /// True for objects of another operating system.
+    /// True for the kinds that are objects of another operating system.
     pub fn is_system(self) -> bool {
         self < Self::Standalone
     }
@@ -261,7 +264,7 @@ impl Foreign {
         if object.role == Role::Relocatable {
             return None;
         }
-        // The kernel starts a program with a loader of Linux, regardless of EI_OSABI and notes.
+        // A program with a loader of Linux runs on Linux, regardless of EI_OSABI and notes.
         if object.interp().is_some_and(|interp| is_of_linux(object, interp)) {
             return None;
         }
@@ -283,8 +286,8 @@ impl Foreign {
             .or_else(|| is_of_unknown_machine(object).then_some(Self::Machine))
     }
 
-    /// The kind of an object at `path`. The path decides if an object is a kernel module or
-    /// firmware.
+    /// The kind of an object at `path`. `None` if it is not foreign. The path decides if an object
+    /// is a kernel module or firmware.
     pub fn at(path: &Path, object: &Object) -> Option<Self> {
         let path = path.as_os_str().as_bytes();
         match object.foreign {
@@ -331,7 +334,8 @@ fn of_bytes(bytes: &[u8], align: u64, endian: object::Endianness) -> Option<Fore
 }
 
 /// True if PT_INTERP names a loader of Linux: its file name begins with `ld-musl-` or `ld-linux`,
-/// or is that of a loader for this machine.
+/// or is the file name of a loader for the object's machine. For `ld.so.1`, the whole path must
+/// match.
 fn is_of_linux(object: &Object, interp: &[u8]) -> bool {
     let name = last_part(interp);
     if name.starts_with(b"ld-musl-") || name.starts_with(b"ld-linux") {
@@ -340,7 +344,7 @@ fn is_of_linux(object: &Object, interp: &[u8]) -> bool {
     let Some(row) = machine::of(object.header.target()) else { return false };
     let mut loaders = row.loaders.iter().map(|loader| loader.as_bytes());
     if name == b"ld.so.1" {
-        // Loaders of Solaris have this name too.
+        // Loaders of Solaris have this file name too.
         return !is_of_solaris(object, interp) && loaders.any(|loader| loader == interp);
     }
     loaders.any(|loader| last_part(loader) == name)
@@ -370,8 +374,8 @@ fn needs_bionic(object: &Object) -> bool {
     versioned || BESIDE_BIONIC.iter().any(|name| needs(object, name))
 }
 
-/// True if no loader rules are known for the machine. EM_NONE means that the header was overwritten
-/// with zeros, so it does not count.
+/// True if no loader rules are known for the machine. False for EM_NONE: such a header was
+/// overwritten with zeros.
 fn is_of_unknown_machine(object: &Object) -> bool {
     let header = &object.header;
     header.machine != elf::EM_NONE.0 && machine::of(header.target()).is_none()

@@ -1,5 +1,5 @@
-//! The symbols of a MIPS global offset table. The loader looks up the symbol of each global entry,
-//! although no relocation table lists it (`sysdeps/mips/dl-machine.h`, `elf_machine_got_rel`).
+//! The symbols of a MIPS global offset table. The loader looks up the symbols of global entries,
+//! although no relocation table lists them (`sysdeps/mips/dl-machine.h`, `elf_machine_got_rel`).
 //! `relocs` reads these entries before the relocation tables, as the loader does.
 
 use super::SymbolIndex;
@@ -12,7 +12,7 @@ use crate::tree::Handle;
 use object::read::elf::{FileHeader, Sym};
 use object::{Endianness, elf};
 
-/// `STO_MIPS_PLT`: the value of an undefined entry is the canonical address of a PLT slot.
+/// `STO_MIPS_PLT`: the value of an undefined symbol is the canonical address of a PLT slot.
 const MARKED: u8 = elf::STO_MIPS_PLT.0;
 
 /// Positions of the global entries and of their symbols in the file.
@@ -22,7 +22,7 @@ pub(super) struct Got {
     pub(super) entries: u64,
     /// File offset of the dynamic symbol table.
     pub(super) symbols: u64,
-    /// DT_MIPS_GOTSYM, the symbol of the first global entry.
+    /// DT_MIPS_GOTSYM: the index of the symbol that belongs to the first global entry.
     pub(super) first: u32,
     /// Number of global entries.
     pub(super) count: u32,
@@ -35,7 +35,7 @@ pub(super) fn is_unmarked(other: u8) -> bool {
 }
 
 /// Finds the global entries and their symbols. `None` if the object has no global entries, if a
-/// number overflows, or after a defect.
+/// number overflows, or if no segment holds the entries or the symbols. The last case is a defect.
 pub(super) fn place(
     segments: &Segments,
     header: &Header,
@@ -55,7 +55,8 @@ pub(super) fn place(
     Some(Got { entries, symbols, first, count })
 }
 
-/// Calls `take`, in the order of the table, for every symbol that the loader looks up to fill it.
+/// Calls `take` for every global entry whose symbol the loader looks up, in the order of the table.
+/// If the file ends before the last entry or symbol, a defect is added to `defects`.
 pub(super) fn each(
     file: &Handle,
     header: &Header,
@@ -103,7 +104,7 @@ fn each_as<H: FileHeader<Endian = Endianness>>(
     Ok(())
 }
 
-/// The class of the lookup for one entry; `None` if the loader looks nothing up. A lazy stub is
+/// The class of the lookup for one entry. `None` if the loader performs no lookup. A lazy stub is
 /// bound at the first call, like a jump slot.
 fn class<H: FileHeader<Endian = Endianness>>(
     e: Endianness,

@@ -3,7 +3,7 @@
 /// Bytes that [`gnu`] processes in one step.
 const STEP: usize = 8;
 
-/// Powers of 33: first the factor of the previous hash, then that of each byte in a step.
+/// Powers of 33: first the factor for the previous hash, then the factor for each byte of a step.
 const POWERS: [u32; STEP + 1] = {
     let mut powers = [1_u32; STEP + 1];
     let mut at = STEP;
@@ -15,8 +15,8 @@ const POWERS: [u32; STEP + 1] = {
 };
 
 /// The function of DT_GNU_HASH (`elf/dl-new-hash.h`): h = h * 33 + c, starting at 5381. This code
-/// processes eight bytes in each step, because byte by byte each product would wait for the
-/// previous one.
+/// processes eight bytes in each step. One byte at a time, each product would have to wait for the
+/// previous product.
 pub fn gnu(name: &[u8]) -> u32 {
     let (steps, rest) = name.as_chunks::<STEP>();
     let h = steps.iter().fold(5381_u32, |h, step| {

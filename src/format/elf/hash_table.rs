@@ -3,7 +3,8 @@
 
 use std::ops::Range;
 
-/// The hash table that the loader uses: GNU if present, else SysV (`elf/dl-setup_hash.c`).
+/// The hash table that the loader uses: GNU if present, else SysV (`elf/dl-setup_hash.c`). The
+/// ranges are byte ranges in the buffer with the tables.
 #[derive(Debug, Clone)]
 pub(super) enum HashTable {
     /// No table, an invalid one, or one without buckets: no lookup finds a symbol.
@@ -12,7 +13,7 @@ pub(super) enum HashTable {
         bloom: Range<usize>,
         shift: u32,
         buckets: Range<usize>,
-        /// Starts with the word of symbol `base`.
+        /// The chain words. The first word belongs to the symbol with the index `base`.
         chains: Range<usize>,
         base: u32,
         /// On MIPS: the symbol indices that belong to the words of `chains`.
@@ -47,7 +48,7 @@ impl Width {
 /// of four lookups in an object end at its filter.
 #[derive(Clone, Copy, Debug)]
 pub enum Bloom<'t> {
-    /// No lookup finds a symbol.
+    /// The object has no usable hash table, so no lookup finds a symbol.
     Never,
     /// No filter: every lookup must walk the table.
     Always,

@@ -4,7 +4,7 @@ use super::machine::{self, IdentRules};
 use super::target::Target;
 use object::{Endianness, elf};
 
-/// The first bytes of a file. The loader's reaction to the file is computed from them.
+/// The first bytes of a file, from which [`Ident::reaction`] computes the loader's reaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ident {
     /// e_ident, e_type and e_machine; zero beyond the end of a shorter file.
@@ -22,22 +22,22 @@ pub struct Header {
     pub is_64: bool,
     /// True if EI_DATA is ELFDATA2MSB.
     pub big: bool,
-    /// e_type
+    /// Type of the file (e_type), such as ET_DYN.
     pub kind: u16,
-    /// e_machine
+    /// Machine (e_machine), such as EM_X86_64.
     pub machine: u16,
-    /// e_version
+    /// ELF version (e_version). The loader accepts only EV_CURRENT.
     pub version: u32,
-    /// e_flags
+    /// Flags of the machine (e_flags), such as the ABI on ARM.
     pub flags: u32,
-    /// e_phoff
+    /// File offset of the program headers (e_phoff).
     pub phoff: u64,
-    /// e_phentsize
+    /// Size in bytes of one program header, as the file states it (e_phentsize).
     pub phentsize: u16,
-    /// e_phnum
+    /// Number of program headers (e_phnum).
     pub phnum: u16,
     /// e_shoff, and the end of the section headers as a file offset. Both are 0 without section
-    /// headers.
+    /// headers. With 65,280 sections or more, the end is that of the first section header.
     pub sections: (u64, u64),
     /// True if all program headers could be read.
     pub phdrs_present: bool,
@@ -46,7 +46,7 @@ pub struct Header {
 /// The loader's reaction to a file on its search path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoaderReaction {
-    /// The loader takes the file.
+    /// The file passes all checks.
     Accepted,
     /// Another ELFCLASS: the loader skips the file, and its error message mentions the class.
     WrongClass,
@@ -68,7 +68,8 @@ impl Target {
 }
 
 impl Ident {
-    /// Keeps the first bytes of a file.
+    /// Copies the first bytes of a file from `head`, which must have 64 bytes unless the file is
+    /// shorter.
     pub fn new(head: &[u8]) -> Self {
         let mut bytes = [0; 20];
         let n = head.len().min(20);
@@ -110,7 +111,8 @@ impl Ident {
         }
     }
 
-    /// The loader's message at the first check that an e_ident of the right class fails.
+    /// The loader's message for the first check that an e_ident of the right class fails. `None` if
+    /// it passes all checks.
     fn fault(ident: &[u8; 20], target: Target, rules: IdentRules) -> Option<&'static str> {
         let data = if target.big { elf::ELFDATA2MSB.0 } else { elf::ELFDATA2LSB.0 };
         if ident[5] != data {
@@ -136,7 +138,7 @@ impl Ident {
     }
 }
 
-/// The byte order, which is big-endian if `big` is true.
+/// The byte order in the form that the object crate needs: big-endian if `big` is true.
 pub(super) fn endian(big: bool) -> Endianness {
     if big { Endianness::Big } else { Endianness::Little }
 }

@@ -1,5 +1,6 @@
-//! The strings of a loader binary of glibc: its search directories, the paths of its cache and its
-//! preload list, the value of `$LIB` and its release. From musl's loader, only the release is used.
+//! Finds the strings in the binary of glibc's loader: search directories, the paths of the cache
+//! and of the preload list, the value of `$LIB`, and the release. From musl's loader, only the
+//! release is used.
 //!
 //! These strings are compiled into the loader (`elf/dl-load.c` SYSTEM_DIRS, `elf/dl-cache.h`
 //! LD_SO_CACHE, `elf/dl-dst.h` DL_DST_LIB). Because the audit reads them from there, it needs no
@@ -10,38 +11,38 @@ use crate::format::{ReadError, read_range};
 use crate::tree::Handle;
 use memchr::memmem;
 
-/// Upper bound, in bytes, for a loader binary. Real ones have a few hundred kilobytes.
+/// Upper bound, in bytes, for a loader binary. Real loaders have a few hundred kilobytes.
 const MOST: u64 = 16 << 20;
 
 /// Length of `LIB`, the shortest relevant string, in bytes.
 const SHORTEST: usize = 3;
 
-/// The rules found in a loader binary.
+/// The strings of a loader binary that influence how the loader searches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Interpreter {
     /// The search directories, each with a trailing slash: the longest run of such strings in the
     /// binary.
     pub system_dirs: Vec<Vec<u8>>,
-    /// The path of ld.so.cache.
+    /// The path of ld.so.cache. `None` if the binary contains no such path.
     pub cache: Option<Vec<u8>>,
-    /// The path of ld.so.preload.
+    /// The path of ld.so.preload. `None` if the binary contains no such path.
     pub preload: Option<Vec<u8>>,
-    /// The value of `$LIB`.
+    /// The value of `$LIB`. `None` if the binary contains neither the value nor search directories.
     pub lib: Option<Vec<u8>>,
     /// The release of glibc, if the binary states it.
     pub release: Option<GlibcVersion>,
-    /// True if the release text is that of Debian or Ubuntu, whose glibc has patches.
+    /// True if the text with the release names Debian or Ubuntu, whose glibc has patches.
     pub debian: bool,
     /// The release of musl, if this is musl's loader; 0.0.0 if the binary does not state it.
     pub musl: Option<MuslVersion>,
 }
 
-/// Reads a loader binary into one buffer and searches its strings.
+/// Reads a loader binary into one buffer and searches its strings. At most 16 MiB are read.
 pub fn read(file: &Handle) -> Result<Interpreter, ReadError> {
     Ok(scan(&read_range(file, 0, MOST)?))
 }
 
-/// Finds the rules of a loader in its bytes.
+/// Searches the strings of a loader binary, given as `bytes`.
 pub fn scan(bytes: &[u8]) -> Interpreter {
     let mut out = Interpreter::default();
     let mut run: Vec<Vec<u8>> = Vec::new();
@@ -139,6 +140,7 @@ fn contains(text: &[u8], what: &[u8]) -> bool {
 }
 
 /// The release in `… release version 2.36.`, the banner of ld.so (since 2.33) and of libc.so.6.
+/// `None` if `text` contains no release.
 pub fn release(text: &[u8]) -> Option<GlibcVersion> {
     release_behind(&memmem::Finder::new(MARK), text)
 }

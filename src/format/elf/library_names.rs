@@ -1,5 +1,5 @@
-//! File names of libraries and identifiers among the strings of a file, such as arguments of dlopen
-//! and dlsym.
+//! Finds file names of libraries, and identifiers, among the strings of a file. Such strings may be
+//! arguments of dlopen and dlsym.
 
 use crate::format::{ReadError, read_range};
 use crate::id::FastSet;
@@ -7,8 +7,8 @@ use crate::tree::Handle;
 use memchr::{memchr, memchr_iter, memmem, memrchr};
 use std::collections::BTreeSet;
 
-/// Number of bytes that are searched: the loaded segments of a library come before its debug data,
-/// and are rarely larger.
+/// Number of bytes at the start of a file that are searched. The loaded segments of a library come
+/// before its debug data, and are rarely larger.
 const MOST: u64 = 64 << 20;
 /// Number of bytes that are read at a time.
 const CHUNK: u64 = 1 << 20;
@@ -23,8 +23,8 @@ pub fn library_names(file: &Handle) -> Result<BTreeSet<Vec<u8>>, ReadError> {
     Ok(out)
 }
 
-/// Strings in the first 64 MiB of a file that may be names of symbols. Symbols of its dynamic
-/// symbol table are among them.
+/// Strings that may be names of symbols, of up to 255 bytes, in the first 64 MiB of a file. Names
+/// in its dynamic symbol table are among them.
 pub fn identifiers(file: &Handle) -> Result<FastSet<Box<[u8]>>, ReadError> {
     let mut out = FastSet::default();
     let is_part = |b: &u8| b.is_ascii_alphanumeric() || b"_.$".contains(b);
@@ -42,7 +42,8 @@ pub fn identifiers(file: &Handle) -> Result<FastSet<Box<[u8]>>, ReadError> {
     Ok(out)
 }
 
-/// Calls `each` with parts of a file that overlap: each string of up to 255 bytes is whole in one.
+/// Calls `each` with overlapping parts of a file. At least one part contains each string of up to
+/// 255 bytes completely.
 fn each_part(file: &Handle, mut each: impl FnMut(&[u8])) -> Result<(), ReadError> {
     let end = file.stat().len.min(MOST);
     let mut at = 0;
@@ -54,7 +55,7 @@ fn each_part(file: &Handle, mut each: impl FnMut(&[u8])) -> Result<(), ReadError
     Ok(())
 }
 
-/// The names in a part of a file.
+/// The file names of libraries in a part of a file. A NUL must precede and follow each name.
 fn names(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     memmem::find_iter(bytes, b".so").filter_map(|suffix| {
         let start = memrchr(0, &bytes[..suffix])? + 1;

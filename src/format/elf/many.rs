@@ -12,8 +12,11 @@ use super::tables::Tables;
 const GROUP: usize = 32;
 
 impl Tables {
-    /// For each hash, the first symbol with that hash in its chain, or STN_UNDEF. `None` if
-    /// [`Object::find_from`](super::Object::find_from) cannot start at a symbol of this table.
+    /// For each hash, the first symbol with that hash in its chain, or STN_UNDEF. `None` without a
+    /// GNU hash table, and on MIPS, where chains do not contain symbol indices.
+    ///
+    /// Pass each symbol to [`Object::find_from`](super::Object::find_from), which continues the
+    /// lookup.
     ///
     /// Afterwards the processor's cache holds the data of these symbols.
     pub fn first_of_each<'o>(
@@ -61,7 +64,8 @@ impl Tables {
         Some(out)
     }
 
-    /// Reads one byte of the name and one of the version index of each symbol.
+    /// Reads one byte of the name and one of the version index of each symbol, to bring both into
+    /// the processor's cache.
     fn touch(&self, symbols: &[SymbolIndex]) -> u8 {
         // st_name comes first in either class (gABI, "Symbol Table").
         let size = if self.is_64 { 24 } else { 16 };

@@ -1,8 +1,8 @@
-//! ELF files as the dynamic loader sees them: the header, the program headers and the tables to
-//! which PT_DYNAMIC leads. Loaders ignore section headers, which may be absent or wrong. Only
-//! `sections` (large images), `symtab` and `patchable` (for `fix`) and `segments` (interface stubs)
-//! read them. Relocatable objects, core files and files without PT_DYNAMIC are recognised, but not
-//! read further.
+//! ELF files as the dynamic loader sees them: the header, the program headers, and the tables to
+//! which PT_DYNAMIC points. Loaders ignore section headers, which may be absent or wrong. Only a
+//! few modules read them: `sections` for large images, `segments` for interface stubs, and `symtab`
+//! and `patchable` for `fix`. Relocatable objects, core files and files without PT_DYNAMIC are
+//! recognised, but not read further.
 //!
 //! [`read()`] makes an [`Object`].
 
@@ -55,45 +55,53 @@ pub use versions::{EVERY_VERSION, FIRST_VERSION, NeedFile, VersionDef, VersionNe
 
 use super::Defect;
 
-/// The parts of a file that matter to the loader. No field borrows from the file.
+/// The facts that the reader keeps of one ELF file, such as its header, needs, search paths and
+/// references. No field borrows from the file.
 #[derive(Debug)]
 pub struct Object {
     /// The ELF header.
     pub header: Header,
-    /// The role of the object for a loader.
+    /// The kind of the file for a loader: program, shared object, or a kind that loaders do not
+    /// map.
     pub role: Role,
     /// The kind of foreign file, such as an object of FreeBSD. `None` for all other objects.
     /// [`Foreign::at`] also considers the path.
     pub foreign: Option<Foreign>,
     /// The loader's message if it refuses to map the object as a library (`elf/dl-load.c`,
-    /// `_dl_map_object_from_fd`).
+    /// `_dl_map_object_from_fd`). `None` if all checks pass, and for files that are not read that
+    /// far, such as relocatable objects.
     pub refused: Option<&'static str>,
-    /// The loader's message if it refuses the object because of its segments. An entry point with
-    /// such segments is refused too, by the loader or by the kernel.
+    /// The loader's message if it refuses the object because of its segments. `None` if all checks
+    /// pass, and for files without a dynamic section. An entry point with such segments is refused
+    /// too, by the loader or by the kernel.
     pub unmappable: Option<&'static str>,
-    /// Its program headers, if a loader can use them.
+    /// The program headers of a program or shared object. Empty for relocatable objects, core files
+    /// and device code, and if the headers are truncated or have a wrong entry size.
     pub segments: Box<[Segment]>,
-    /// The loaded sections, if its image is large ([`sections::LARGE`]) and they can be read.
+    /// The loaded sections of an object with a large image ([`sections::LARGE`]). Empty for other
+    /// objects, and if the section headers cannot be read.
     pub sections: Box<[Section]>,
-    /// PT_INTERP.
+    /// The path of the loader from PT_INTERP. `None` without PT_INTERP, or if its content has no
+    /// NUL.
     pub interp: Option<Str>,
     /// DT_NEEDED, DT_AUXILIARY and DT_FILTER in the order of the dynamic section.
     pub needs: Box<[DynamicNeed]>,
-    /// Number of further needs, which were counted but not read.
+    /// Number of needs beyond the 100,000 in `needs`. They are counted but not read.
     pub needs_left_out: usize,
     /// DT_SONAME. If the tag is repeated, the last one is used, as in `elf/get-dynamic-info.h`.
     pub soname: Option<Str>,
     /// DT_RPATH as written, even if DT_RUNPATH makes the loader ignore it.
     pub rpath: Option<Str>,
-    /// DT_RUNPATH.
+    /// DT_RUNPATH as written. With this tag, the loader ignores DT_RPATH.
     pub runpath: Option<Str>,
-    /// True if DT_FLAGS_1 has DF_1_NODEFLIB.
+    /// True if DT_FLAGS_1 has DF_1_NODEFLIB: the loader does not search its default directories.
     pub nodeflib: bool,
     /// True if DT_FLAGS_1 has DF_1_NOOPEN: dlopen refuses the object.
     pub noopen: bool,
-    /// True if DT_FLAGS_1 has DF_1_PIE: it is a position-independent program.
+    /// True if DT_FLAGS_1 has DF_1_PIE: the object is a position-independent program.
     pub pie: bool,
-    /// True if DT_FLAGS_1 has DF_1_INTERPOSE: the linker was told that it replaces symbols.
+    /// True if DT_FLAGS_1 has DF_1_INTERPOSE (`ld -z interpose`): the object is meant to replace
+    /// symbols of other objects.
     pub interposes: bool,
     /// True for DT_BIND_NOW, DF_BIND_NOW or DF_1_NOW: every reference is bound at load.
     pub bind_now: bool,
@@ -101,32 +109,34 @@ pub struct Object {
     pub symbolic: bool,
     /// True for DT_TEXTREL or DF_TEXTREL: relocations lie in segments that are not writable.
     pub textrel: bool,
-    /// True if a note forbids programs to copy its data and to fix addresses of its functions
-    /// (`-mno-direct-extern-access`).
+    /// True if a note of the object (`-mno-direct-extern-access`) forbids copy relocations of its
+    /// data, and PLT slots as addresses of its functions.
     pub indirect_access: bool,
     /// True if DT_RELR is present: glibc requires the GLIBC_ABI_DT_RELR marker
     /// (`elf/dl-version.c`).
     pub relr: bool,
     /// The number of functions in DT_INIT_ARRAY or in DT_FINI_ARRAY, whichever is larger.
     pub constructors: u32,
-    /// True if it is linked as a program. Its data may then be the target of copy relocations.
+    /// True if the object is linked as a program. Its data may then be the target of copy
+    /// relocations.
     pub may_copy: bool,
-    /// True if it refers to a function that opens plugins, such as dlopen.
+    /// True if the object refers to a function that opens plugins, such as dlopen.
     pub opens_plugins: bool,
-    /// Needed and defined versions.
+    /// The symbol versions that the object needs (DT_VERNEED) and defines (DT_VERDEF).
     pub versions: Versions,
     /// References that the loader may have to bind, in the order of the symbol table.
     pub references: Box<[Reference]>,
     /// The strings of the object, such as the names of `references`, each with its NUL.
     pub text: Box<[u8]>,
-    /// The dynamic tables for lookups in this object, if they were kept.
+    /// The symbol, string, version and hash tables, for lookups in this object. `None` if they were
+    /// dropped after reading.
     pub tables: Option<Tables>,
     /// Positions of the relocation tables, which are read on demand.
     pub relocations: relocs::RelocationTables,
-    /// The libraries that its notes declare for dlopen. `None` if the notes are not read or declare
-    /// no libraries.
+    /// The libraries that notes of the object declare for dlopen. `None` if the notes are not read,
+    /// or if they have neither libraries nor defects.
     pub dlopen_notes: Option<Box<DlopenNotes>>,
-    /// The defects of the file.
+    /// Defects found while the file was read, such as a table that ends beyond the end of the file.
     pub defects: Vec<Defect>,
 }
 
@@ -140,46 +150,47 @@ pub struct Str {
 /// The role of an ELF file for a loader.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// It has PT_INTERP and a dynamic section: the kernel starts it through a loader.
+    /// A file with PT_INTERP and a dynamic section, which the kernel starts through a loader.
     Program,
     /// A shared object, or a program with a dynamic section and without PT_INTERP.
     Shared,
     /// A file of type ET_EXEC or ET_DYN without a dynamic section.
     Static,
-    /// ET_REL.
+    /// A relocatable object (ET_REL), which only linkers read.
     Relocatable,
-    /// ET_CORE.
+    /// A core file (ET_CORE).
     Core,
-    /// A file with the debug data of another file. Its PT_DYNAMIC has no content in the file.
+    /// Separate debug data of another file. Its PT_DYNAMIC has no bytes in the file.
     Debug,
-    /// Code for a GPU or another machine that no loader maps.
+    /// Code that never runs under a loader: code for a GPU, or BPF.
     Device,
-    /// A file that cannot be read as an ELF file of a known kind.
+    /// A file with a damaged header, or of a type that neither loaders nor linkers know.
     Broken,
 }
 
-/// The effect of a need on load order, and whether it may be missing (`elf/dl-deps.c`).
+/// The dynamic tag that names a library. It determines the load order, and if the library may be
+/// missing (`elf/dl-deps.c`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum NeedKind {
-    /// DT_NEEDED
+    /// DT_NEEDED: an ordinary dependency, which must be found.
     Needed,
     /// DT_AUXILIARY: loaded before the object that names it; may be missing.
     Auxiliary,
-    /// DT_FILTER: loaded before the object that names it.
+    /// DT_FILTER: loaded before the object that names it; must be found.
     Filter,
 }
 
 /// One library that the dynamic section names.
 #[derive(Clone, Copy, Debug)]
 pub struct DynamicNeed {
-    /// The tag.
+    /// The tag: DT_NEEDED, DT_AUXILIARY or DT_FILTER.
     pub kind: NeedKind,
     /// The name, with dynamic string tokens not expanded.
     pub name: Str,
 }
 
 /// A symbol that a relocation may look up: an undefined global or weak symbol, or one of the few
-/// defined ones that [`RefKind`] lists. The relocations that use it are read later.
+/// kinds of defined symbols in [`RefKind`]. The relocations that use the symbol are read later.
 #[derive(Clone, Copy, Debug)]
 pub struct Reference {
     /// Offset of the name in [`Object::text`].
@@ -189,9 +200,9 @@ pub struct Reference {
     pub hash: u32,
     /// Index in the dynamic symbol table.
     pub symbol: SymbolIndex,
-    /// Version index, DT_VERSYM without its top bit.
+    /// Version index: the symbol's entry in DT_VERSYM without its top bit.
     pub version: u16,
-    /// The kind of reference.
+    /// The kind of reference, such as strong or weak.
     pub kind: RefKind,
 }
 
@@ -216,20 +227,20 @@ pub enum RefKind {
     /// Undefined and weak: it may stay unbound.
     Weak,
     /// An undefined function with a value. In a program that is not position-independent, the value
-    /// is the address of a PLT slot, which stands for the function in all objects.
+    /// is the address of a PLT slot. All objects use that slot as the address of the function.
     Canonical,
     /// Defined data of a program: perhaps the target of a copy relocation.
     Copy {
-        /// st_size, which is compared with that of the library's definition.
+        /// st_size, which is compared with the st_size of the library's definition.
         size: CopySize,
-        /// STB_WEAK: the libraries need not define it.
+        /// True for STB_WEAK: no library has to define the symbol.
         weak: bool,
     },
     /// Defined in the object, but a lookup in the object's hash table does not find it.
     Unhashed,
 }
 
-/// The size of a program's data in bytes, stored in 56 bits. No address space is larger.
+/// The size in bytes of a program's data symbol, stored in 56 bits. No address space is larger.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CopySize([u8; 7]);
 
@@ -247,7 +258,7 @@ impl CopySize {
 }
 
 impl Object {
-    /// An object with nothing but its header.
+    /// An object with a header, and with default values in all other fields.
     fn empty(header: Header) -> Self {
         Self {
             header,
@@ -310,13 +321,13 @@ impl Object {
         &self.text[s.start as usize..(s.start + s.len) as usize]
     }
 
-    /// The indices of all references. They fit in 32 bits, because each reference is a symbol.
+    /// The indices of all references. They fit in 32 bits, because symbol indices do.
     pub(crate) fn reference_indices(&self) -> std::ops::Range<u32> {
         let count = u32::try_from(self.references.len());
         0..count.expect("no more references than symbols")
     }
 
-    /// The name of a reference.
+    /// The name of a reference of this object, without the NUL.
     pub fn reference_name(&self, reference: &Reference) -> &[u8] {
         let start = reference.name as usize;
         match reference.len.0 {
@@ -333,7 +344,7 @@ impl Object {
         self.tables.as_ref().and_then(|tables| tables.symbol(symbol)).map_or(&[], |s| s.name)
     }
 
-    /// DT_SONAME's bytes.
+    /// The bytes of DT_SONAME. `None` if the object has no soname.
     pub fn soname(&self) -> Option<&[u8]> {
         self.soname.map(|s| self.str(s))
     }
@@ -345,12 +356,13 @@ impl Object {
         Some(text).filter(|text| !text.is_empty())
     }
 
-    /// PT_INTERP's bytes.
+    /// The bytes of the path in PT_INTERP. `None` if the object has no such path.
     pub fn interp(&self) -> Option<&[u8]> {
         self.interp.map(|s| self.str(s))
     }
 
-    /// The loader's message if it refuses this object as an entry point.
+    /// The loader's message if it refuses this object as an entry point. `None` if it accepts the
+    /// object.
     pub fn refused_as_main(&self) -> Option<&'static str> {
         match self.header.reaction(self.header.target()) {
             LoaderReaction::Fatal(text) => Some(text),
@@ -360,16 +372,17 @@ impl Object {
         }
     }
 
-    /// True if DT_INIT_ARRAY or DT_FINI_ARRAY has functions apart from those of GCC's start files.
-    /// [`start_code`] has the functions of DT_INIT and DT_FINI. The start files add one function of each kind. A reference to
-    /// `_ITM_registerTMCloneTable` shows that the start files are linked (`crtstuff.c`).
+    /// True if DT_INIT_ARRAY or DT_FINI_ARRAY has functions that are not from GCC's start files.
+    /// The start files add one function to each array. A reference to `_ITM_registerTMCloneTable`
+    /// shows that the start files are linked (`crtstuff.c`). [`start_code`] checks the functions of
+    /// DT_INIT and DT_FINI.
     pub fn has_constructors(&self) -> bool {
         let names = || self.references.iter().map(|reference| self.reference_name(reference));
         let has_start_file = || names().any(|name| name == b"_ITM_registerTMCloneTable");
         self.constructors > 1 || self.constructors == 1 && !has_start_file()
     }
 
-    /// True if a linker accepts it as a shared library. Some libraries (`libc.so.6`) have
+    /// True if a linker accepts the object as a shared library. Some libraries (`libc.so.6`) have
     /// PT_INTERP, as programs do. A soname marks them as libraries.
     pub fn is_library(&self) -> bool {
         let is_named = self.header.kind == object::elf::ET_DYN.0 && self.soname().is_some();
@@ -389,7 +402,7 @@ struct TextBuilder {
     /// Upper bound of the collected bytes. In a hostile file, all names may share one long string
     /// of the string table, which would be copied for each name.
     most: usize,
-    /// True if a string was dropped.
+    /// True if a string was dropped because it did not fit.
     overrun: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Functions that open plugins: of glibc, GLib's libgmodule and libltdl.
+//! Functions of glibc, GLib's libgmodule and libltdl that open plugins.
 
 const NAMES: [&[u8]; 7] = [
     b"dlopen",

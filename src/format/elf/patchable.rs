@@ -1,6 +1,6 @@
-//! The parts of a file on which the result of patchelf depends. patchelf finds tables by their
+//! Tests if patchelf can change a file, and with which risks. patchelf finds tables by their
 //! section headers, overwrites an old search path in the string table, and appends tables that
-//! grow. Only `fix` reads these parts.
+//! grow. Only `fix` uses the result. `start_code` takes the addresses of sections from here.
 
 use super::{Header, header::endian};
 use crate::format::{c_string, read_range};
@@ -16,29 +16,29 @@ type Vernaux = elf::Vernaux<Endianness>;
 type Verdef = elf::Verdef<Endianness>;
 type Verdaux = elf::Verdaux<Endianness>;
 
-/// Upper bound, in bytes, for one table. A file with a larger table counts as one that patchelf
-/// cannot change.
+/// Upper bound, in bytes, for one table. A file with a larger table is treated as a file that
+/// patchelf cannot change.
 const MOST_TABLE: u64 = 1 << 30;
-/// Upper bound, in bytes, for the text of a search path. A longer one counts as shared.
+/// Upper bound, in bytes, for the text of a search path. A longer path is treated as shared.
 const MOST_PATH: u64 = 64 << 10;
-/// Upper bound, in bytes, for zeros at the end of a file that count as padding.
+/// Maximum length, in bytes, of padding: zeros at the end of a file that are not a payload.
 const MOST_PADDING: u64 = 4 << 10;
 /// Upper bound for the records of all version tables together. Offsets link the records, and lists
 /// may overlap or have a cycle.
 const MOST_RECORDS: usize = 1 << 16;
 
-/// The result of patchelf on a file that it can change.
+/// The risks of a change by patchelf, for a file that patchelf can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patchable {
-    /// True if the text of the search path is also text of another name, such as a symbol. GNU ld
-    /// stores a name in the end of a longer one.
+    /// True if bytes of the search path also belong to another name, such as the name of a symbol.
+    /// GNU ld stores a name in the same bytes as the end of a longer name.
     pub path_is_shared: bool,
     /// True if data follows the ELF image, such as the archive of a program that unpacks itself.
     pub has_payload: bool,
 }
 
-/// `None` if patchelf cannot change the file: it has no section headers, or they do not lead to its
-/// dynamic section and string table.
+/// Finds the risks of a change by patchelf. `None` if patchelf cannot change the file: its section
+/// headers are missing or damaged, or they disagree with its dynamic section or string table.
 pub fn patchable(file: &Handle) -> Option<Patchable> {
     let head = read_range(file, 0, 64).ok()?;
     let header = Header::parse(&head)?;
@@ -70,7 +70,7 @@ fn patchable_as<H: FileHeader<Endian = Endianness>>(
     Some(Patchable { path_is_shared, has_payload: image.has_payload(sections)? })
 }
 
-/// The address of the section of this name.
+/// The address (`sh_addr`) of the section with this name. `None` if there is no such section.
 pub(super) fn address_of(file: &Handle, name: &[u8]) -> Option<u64> {
     let head = read_range(file, 0, 64).ok()?;
     let header = Header::parse(&head)?;
@@ -98,14 +98,14 @@ struct Image<'f, H: FileHeader<Endian = Endianness>> {
     raw: H,
     /// The program headers, then the section headers.
     headers: (Vec<u8>, Vec<u8>),
-    /// The names of sections.
+    /// The string table with the names of sections (`e_shstrndx`).
     names: Vec<u8>,
 }
 
 /// The text of a search path in the string table.
 struct PathText {
     range: Range<u64>,
-    /// True if no NUL comes before it: it is the end of a longer string.
+    /// True if the text is the end of a longer string, or if it reaches [`MOST_PATH`].
     is_end: bool,
 }
 
@@ -125,13 +125,13 @@ impl<'f, H: FileHeader<Endian = Endianness>> Image<'f, H> {
         Some(image)
     }
 
-    /// `None` if the file ends before the last section header.
+    /// The section headers. `None` if the file ends before the last one.
     fn sections(&self) -> Option<&[H::SectionHeader]> {
         let count = usize::from(self.raw.e_shnum(self.e));
         Some(slice_from_bytes(&self.headers.1, count).ok()?.0)
     }
 
-    /// The section of this name.
+    /// The first section with this name.
     fn section<'s>(
         &self,
         sections: &'s [H::SectionHeader],
@@ -149,8 +149,8 @@ impl<'f, H: FileHeader<Endian = Endianness>> Image<'f, H> {
         (bytes.len() as u64 == size).then_some(bytes)
     }
 
-    /// The search path that patchelf overwrites: that of the last DT_RUNPATH, else of the last
-    /// DT_RPATH. Empty without a search path; `None` if it cannot be read.
+    /// The search path that patchelf overwrites: the last DT_RUNPATH, else the last DT_RPATH. Empty
+    /// without a search path. `None` if the text cannot be read.
     fn path(&self, strings: &H::SectionHeader, entries: &[H::Dyn]) -> Option<PathText> {
         let last = |tag| { entries.iter() }.rfind(|entry| entry.d_tag(self.e) == tag);
         let Some(entry) = last(elf::DT_RUNPATH).or_else(|| last(elf::DT_RPATH)) else {
@@ -170,7 +170,8 @@ impl<'f, H: FileHeader<Endian = Endianness>> Image<'f, H> {
         Some(PathText { range: start..start.saturating_add(len), is_end })
     }
 
-    /// True if a part of this text belongs to another name too; `None` if this cannot be decided.
+    /// True if a part of the text `path` also belongs to another name, or if not all names were
+    /// checked because of [`MOST_RECORDS`]. `None` if a table with names cannot be read.
     fn is_shared(
         &self,
         sections: &[H::SectionHeader],
@@ -194,7 +195,7 @@ impl<'f, H: FileHeader<Endian = Endianness>> Image<'f, H> {
         if path.is_end || names.any(|entry| is_inside(entry.d_val(self.e).into())) {
             return Some(true);
         }
-        // The loader knows one table of each type.
+        // The loader uses one table of each type, so the first section of a type is enough.
         let of_type = |kind| sections.iter().find(|section| section.sh_type(self.e) == kind);
         let content = |kind| of_type(kind).map_or(Some(Vec::new()), |one| self.content(one));
         let left = Cell::new(MOST_RECORDS);
@@ -210,7 +211,7 @@ impl<'f, H: FileHeader<Endian = Endianness>> Image<'f, H> {
         symbols.iter().any(|symbol| is_inside(symbol.st_name(self.e).into()))
     }
 
-    /// `is_inside` of the names in DT_VERNEED.
+    /// True if `is_inside` accepts a name in DT_VERNEED. `left` is as in [`linked`].
     fn any_needed_version(
         &self,
         bytes: &[u8],
@@ -227,7 +228,7 @@ impl<'f, H: FileHeader<Endian = Endianness>> Image<'f, H> {
         })
     }
 
-    /// `is_inside` of the names in DT_VERDEF.
+    /// True if `is_inside` accepts a name in DT_VERDEF. `left` is as in [`linked`].
     fn any_defined_version(
         &self,
         bytes: &[u8],
@@ -243,7 +244,8 @@ impl<'f, H: FileHeader<Endian = Endianness>> Image<'f, H> {
         })
     }
 
-    /// True if the file has data behind the last byte of its headers, segments and sections.
+    /// True if data follows the last byte of the headers, segments and sections. Zeros up to
+    /// [`MOST_PADDING`] are not data. `None` if the headers or the data cannot be read.
     fn has_payload(&self, sections: &[H::SectionHeader]) -> Option<bool> {
         let e = self.e;
         let count = usize::from(self.raw.e_phnum(e));
@@ -262,8 +264,9 @@ impl<'f, H: FileHeader<Endian = Endianness>> Image<'f, H> {
     }
 }
 
-/// The records from `first` on that are linked by offsets, each with its position and its name.
-/// `parts` has the name and the offset of the next record. Records outside of the table end the
+/// Follows a list of records that are linked by offsets, from position `first` on. Yields the
+/// position of each record, the record, and the string table offset of its name. `parts` returns
+/// the name and the distance to the next record, in bytes. A record outside of the table ends the
 /// list. `left` is the number of records that may still be read.
 fn linked<'b, T: Pod>(
     (e, left): (Endianness, &'b Cell<usize>),

@@ -18,8 +18,8 @@ const MOST: u64 = 256 << 20;
 
 /// Size in bytes up to which a thread keeps its buffer for tables. Hardly any program needs more.
 pub(super) const ROOM: usize = 1 << 20;
-/// Replaces [`ROOM`] if the run keeps no dynamic tables (`Reading::lean`). The tables of the largest
-/// libraries then also fit into the thread's buffer.
+/// Replaces [`ROOM`] if the run keeps no dynamic tables (`Reading::lean`). The tables of the
+/// largest libraries then also fit into the thread's buffer.
 pub(super) const ROOM_LEAN: usize = 16 << 20;
 
 /// The position of one table: its offset and length in the file, and its range in the buffer.

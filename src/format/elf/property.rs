@@ -1,4 +1,5 @@
-//! Properties of objects in notes of the type NT_GNU_PROPERTY_TYPE_0.
+//! Reads one property of an object from its notes of the type NT_GNU_PROPERTY_TYPE_0: programs may
+//! use its data and functions only through pointers.
 
 use super::Header;
 use super::foreign::{MOST_NOTES, Notes};
@@ -16,7 +17,7 @@ pub(super) fn needs_indirect_access(header: &Header, head: &[u8], notes: &[Notes
         let needed = if header.is_64 {
             needed::<FileHeader64<Endianness>>(endian, notes.align, bytes)
         } else {
-            // An alignment that does not fit is refused like any other above 8.
+            // An alignment that needs more than 32 bits is rejected, like every alignment above 8.
             let align = u32::try_from(notes.align).unwrap_or(u32::MAX);
             needed::<FileHeader32<Endianness>>(endian, align, bytes)
         };
@@ -24,7 +25,7 @@ pub(super) fn needs_indirect_access(header: &Header, head: &[u8], notes: &[Notes
     })
 }
 
-/// The bits of GNU_PROPERTY_1_NEEDED in the notes of one segment.
+/// The bits of GNU_PROPERTY_1_NEEDED in the notes of one segment. `None` if no note has it.
 fn needed<F: FileHeader>(endian: F::Endian, align: F::Word, bytes: &[u8]) -> Option<u32> {
     let mut notes = NoteIterator::<F>::new(endian, align, bytes).ok()?;
     while let Ok(Some(note)) = notes.next() {

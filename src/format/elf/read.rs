@@ -1,7 +1,7 @@
 //! Reads one ELF file. The reader gets the headers from the first bytes, then the dynamic section,
 //! then all dynamic tables with one `pread`. No `pread` is needed if the first bytes contain the
-//! tables. Two are needed if a tool such as patchelf has moved a table. Finally the relevant parts
-//! are copied.
+//! tables. Two are needed if a tool such as patchelf has moved a table. Finally the reader copies
+//! the parts that an [`Object`] keeps.
 
 use super::dlopen_note::{self, DlopenNotes};
 use super::dynamic::Dynamic;
@@ -28,8 +28,8 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// The copied strings of an object may have this number of bytes more than four times its string
-/// table.
+/// Part of the limit for the copied strings of an object, in bytes. The limit is this number plus
+/// four times the size of the string table.
 const ROOM: usize = 64 << 10;
 
 /// Initial capacity of each thread's buffer for strings, in bytes. A buffer that grows later moves
@@ -43,7 +43,8 @@ const SMALL: u64 = 16 << 10;
 /// Number of exports above which a program's relocations are read to find its copied data.
 const FEW_EXPORTS: usize = 100;
 
-/// Reads the object in `file`, whose first bytes are `head`.
+/// Reads the object in `file`, whose first bytes are `head`. A damaged file gives an object with
+/// defects. The result is an error only if bytes of the file cannot be read.
 pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, ReadError> {
     let Some(mut header) = Header::parse(head) else {
         let what = "has an unknown class or byte order, or is shorter than an ELF header";
@@ -61,7 +62,7 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
             let what = "end beyond the end of the file";
             object.defects.push(Defect::cut(Table::SectionHeaders, start, end, what));
         }
-        // The gABI reserves e_type values from ET_LOOS on for systems and machines.
+        // The gABI reserves e_type values from ET_LOOS on for operating systems and processors.
         if object.role == Role::Broken && header.kind < elf::ET_LOOS {
             let what = "has a type that no loader and no linker takes";
             object.defects.push(Defect::new(Table::ElfHeader, 16, what));
@@ -120,9 +121,9 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
     })
 }
 
-/// If the file ends inside the dynamic section or a table, keeps only two kinds of defects: the
-/// first `known` ones, and those about the missing parts. The others probably follow from the
-/// missing parts.
+/// Reduces the defects of a file that ends inside the dynamic section or a table. Keeps the first
+/// `known` defects, and defects about the missing parts. All other defects probably follow from
+/// the missing parts.
 fn drop_consequences(defects: &mut Vec<Defect>, known: usize) {
     let is_lost = |defect: &Defect| defect.end.is_some();
     if defects.iter().any(|defect| is_lost(defect) && defect.table != Table::ProgramHeaders) {
@@ -141,7 +142,8 @@ fn early_role(header: &Header) -> Role {
     }
 }
 
-/// The bytes at `offset`, from `head` if it holds all of them, else from the file.
+/// The bytes at `offset`, from `head` if it holds all of them, else from the file. Fewer than `len`
+/// bytes if the file ends earlier.
 fn slice_or_read<'h>(
     file: &Handle,
     head: &'h [u8],
@@ -166,8 +168,8 @@ pub(super) struct ObjectReader<'a> {
     pub(super) oversized: Option<SymbolIndex>,
     /// The first symbol whose name is outside the string table.
     pub(super) nameless: Option<SymbolIndex>,
-    /// The first reference whose version index is higher than that of every version. For such an
-    /// index, the loader reads past the end of its table of versions.
+    /// The first reference whose version index is higher than the index of every version. For such
+    /// an index, the loader reads past the end of its table of versions.
     pub(super) versionless: Option<SymbolIndex>,
     /// True if a reference is to a function that opens plugins.
     pub(super) opens_plugins: bool,
@@ -272,14 +274,16 @@ impl ObjectReader<'_> {
         Ok(())
     }
 
-    /// The loader's checks of segments, which also apply to an entry point.
+    /// The loader's message if its checks of the segments fail. These checks also apply to an entry
+    /// point.
     fn unmappable(&self) -> Option<&'static str> {
         let has_loads = self.segments.has_loads() && !self.segments.is_stub;
         let none = (!has_loads).then_some("object file has no loadable segments");
         self.segments.refused.or(none)
     }
 
-    /// The loader's checks between opening and mapping a library, in the order of the loader.
+    /// The message of the loader's first check that fails, between opening and mapping a library.
+    /// The checks are in the order of the loader.
     fn refusal(&self, object: &Object, dynamic: Option<&Dynamic>) -> Option<&'static str> {
         if let Some(text) = self.unmappable() {
             return Some(text);
@@ -350,7 +354,7 @@ impl ObjectReader<'_> {
                 || dynamic.has_flag_1(elf::DF_1_PIE)
                 || object.soname.is_none());
         // If a program exports many symbols, few of its data symbols are copied from libraries. The
-        // copy relocations tell which.
+        // copy relocations name these few.
         let much = object.may_copy && tables.hashed_indices().len() > FEW_EXPORTS;
         let copied = if much { relocs::copied(self.file, object)? } else { None };
         object.references = self.take_references(object, &tables, copied.as_ref());

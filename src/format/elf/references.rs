@@ -1,6 +1,6 @@
-//! The symbols of an object that the loader may have to bind: collected and hashed while the tables
-//! are in the processor's cache. `relocs` reads the relocations that use these symbols later, if at
-//! all.
+//! Collects the symbols of an object that the loader may have to bind. Their names are hashed at
+//! once, while the tables are in the processor's cache. The relocations that use these symbols are
+//! read later and only on demand, by `relocs`.
 
 use super::hash_table::HashTable;
 use super::header::endian;
@@ -12,7 +12,7 @@ use crate::id::FastSet;
 use object::read::elf::Sym as _;
 use object::{Endianness, elf};
 
-/// Initial capacity for references in each thread.
+/// Number of references for which each thread reserves room at first.
 const AT_ONCE: usize = 1 << 15;
 
 /// True for an entry that is almost certainly an undefined symbol. If the number of symbols is
@@ -95,7 +95,8 @@ impl ObjectReader<'_> {
         kept
     }
 
-    /// The kind of reference for a symbol. `None` if the loader never looks it up.
+    /// The kind of reference for a symbol. `None` if the symbol is not collected: it is local or
+    /// hidden, an ordinary definition, or larger than an address space.
     fn ref_kind(
         &mut self,
         symbol: &Symbol<'_>,

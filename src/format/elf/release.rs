@@ -36,11 +36,11 @@ impl fmt::Display for GlibcVersion {
 /// A release of musl, such as 1.2.3.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct MuslVersion {
-    /// The first number.
+    /// The first number: 1 in 1.2.3.
     pub major: u16,
-    /// The second number.
+    /// The second number: 2 in 1.2.3.
     pub minor: u16,
-    /// The third number.
+    /// The third number: 3 in 1.2.3.
     pub patch: u16,
 }
 

@@ -1,6 +1,6 @@
-//! Relocation tables. They are read only on demand: for unbound references, for objects whose
-//! bindings are all requested, and for the copied data of programs with many exports.
-//! `bind::relocation_pass` visits them in the order of the loader.
+//! Reads relocation tables, only on demand: for unbound references, for a list of all bindings, and
+//! for the copied data of programs with many exports. `bind::relocation_pass` visits the
+//! relocations in the order of the loader.
 
 use super::got::{self, Got};
 use super::machine::{self, Effect, LookupClass, Machine};
@@ -18,7 +18,7 @@ pub struct RelocationTables {
     pub(super) rela: Option<TablePosition>,
     pub(super) plt: Option<TablePosition>,
     pub(super) plt_is_rela: bool,
-    /// The global offset table, on MIPS.
+    /// The global entries of the global offset table on MIPS; `None` on other machines.
     pub(super) got: Option<Got>,
 }
 
@@ -65,7 +65,7 @@ impl Relocation {
         SymbolIndex::new(self.0 >> 2)
     }
 
-    /// The class of its lookup.
+    /// The way in which the loader looks up the symbol.
     pub fn class(self) -> LookupClass {
         match self.0 & 3 {
             0 => LookupClass::Plain,
@@ -86,7 +86,7 @@ const CHUNK: u64 = 24 * 12 * 224;
 pub struct Relocations {
     /// The relocations in the loader's order.
     pub list: Vec<Relocation>,
-    /// The defects of the tables.
+    /// Defects of the relocation tables, such as a type that the loader does not know.
     pub defects: Vec<Defect>,
 }
 
@@ -190,7 +190,7 @@ fn rela_with_plt(
     joined.then_some(TablePosition { size, ..rela })
 }
 
-/// Size of one entry, in bytes.
+/// Size of one entry in bytes, with or without an addend.
 fn entry_size(object: &Object, addends: bool) -> u64 {
     match (object.header.is_64, addends) {
         (true, true) => 24,
@@ -203,12 +203,12 @@ fn entry_size(object: &Object, addends: bool) -> u64 {
 /// A part of a relocation table.
 struct TablePart<'b> {
     bytes: &'b [u8],
-    /// Its offset in the file.
+    /// File offset of the part.
     offset: u64,
     addends: bool,
 }
 
-/// A relocation type, and its machine's handling of it.
+/// A relocation type, and how the loader of the machine handles it.
 struct RelocationKind {
     number: u32,
     effect: Effect,
@@ -224,7 +224,7 @@ impl RelocationKind {
 /// Decodes the entries of one part.
 struct Decoder<'m> {
     machine: &'m Machine,
-    /// The type of the last entry. Entries of one type are usually adjacent.
+    /// The type of the preceding entry. Entries of one type are usually adjacent.
     last: RelocationKind,
     /// Index in the part of the first entry whose type the loader does not know.
     unknown: Option<usize>,

@@ -11,25 +11,26 @@ use object::{Endianness, elf};
 /// reach of a signed 32-bit displacement.
 pub const LARGE: u64 = 3 << 29;
 
-/// Upper bounds for the section headers and their names, in bytes.
+/// Upper bound for the section headers, in bytes.
 pub(super) const MOST_HEADERS: u64 = 16 << 20;
+/// Upper bound for the names of the sections, in bytes.
 const MOST_NAMES: u64 = 1 << 20;
 
 /// SHF_X86_64_LARGE of the psABI for x86-64.
 const SHF_LARGE: u64 = 0x1000_0000;
 
-/// A section that is loaded.
+/// A section that the loader maps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// Its name, without the NUL.
+    /// Name of the section, without the NUL.
     pub name: Box<[u8]>,
-    /// sh_addr
+    /// Address of the first byte (sh_addr).
     pub address: u64,
-    /// sh_size
+    /// Size in memory, in bytes (sh_size).
     pub size: u64,
-    /// SHF_EXECINSTR
+    /// True if the section contains code (SHF_EXECINSTR).
     pub is_code: bool,
-    /// SHF_X86_64_LARGE: code reaches the section with 64-bit addresses.
+    /// True for SHF_X86_64_LARGE: code reaches the section with 64-bit addresses.
     pub is_far: bool,
 }
 
@@ -40,8 +41,8 @@ impl Section {
     }
 }
 
-/// Bytes from the first to the last loaded address of a program or library. `None` for other
-/// objects, and without PT_LOAD.
+/// Number of bytes from the first to the last loaded address of a program or library. `None` for
+/// other objects, and without PT_LOAD.
 pub fn span(object: &Object) -> Option<u64> {
     if !matches!(object.role, Role::Program | Role::Shared | Role::Static) {
         return None;

@@ -12,16 +12,16 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 /// gets the size from the kernel.
 const PAGE: u64 = 4096;
 
-/// One program header.
+/// One program header, which describes a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
-    /// p_type.
+    /// Type of the segment (p_type), such as PT_LOAD.
     pub kind: u32,
-    /// p_flags.
+    /// Permissions of the segment (p_flags), a set of PF_R, PF_W and PF_X.
     pub flags: u32,
-    /// p_vaddr.
+    /// Address of the first byte (p_vaddr).
     pub vaddr: u64,
-    /// p_memsz, in bytes.
+    /// Size in memory, in bytes (p_memsz).
     pub memsz: u64,
 }
 
@@ -31,7 +31,7 @@ struct LoadSegment {
     filesz: u64,
 }
 
-/// The facts from the program headers.
+/// The facts from the program headers, or from the section headers of an interface stub.
 #[derive(Default)]
 pub(super) struct Segments {
     loads: Vec<LoadSegment>,
@@ -49,13 +49,13 @@ pub(super) struct Segments {
     pub(super) refused: Option<&'static str>,
     /// The defects of PT_LOAD headers.
     pub(super) defects: Vec<Defect>,
-    /// True for an interface stub: its sections take the place of PT_LOADs.
+    /// True for an interface stub: `loads` has its loaded sections instead of PT_LOAD headers.
     pub(super) is_stub: bool,
 }
 
 impl Segments {
-    /// The loaded sections of an interface stub, from its section headers. Empty if it has no dynamic
-    /// section.
+    /// The loaded sections of an interface stub, from its section headers. Without a dynamic
+    /// section, the result is empty and `is_stub` is false.
     pub(super) fn of_stub(header: &Header, table: &[u8]) -> Self {
         if header.is_64 {
             Self::of_stub_as::<elf::FileHeader64<object::Endianness>>(header, table)
@@ -124,7 +124,7 @@ impl Segments {
                     let vaddr = ph.p_vaddr(e).into();
                     out.check_alignment(vaddr, range.0, page);
                     out.check_extent(range, ph.p_memsz(e).into(), file_len);
-                    // No table can reach beyond the largest offset.
+                    // Limits the size, so that offset plus size fits into 64 bits.
                     let filesz = range.1.min(u64::MAX - range.0);
                     out.loads.push(LoadSegment { vaddr, offset: range.0, filesz });
                 }

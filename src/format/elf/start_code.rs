@@ -1,6 +1,7 @@
-//! The functions of DT_INIT and DT_FINI. `crti.o` and `crtn.o` of the C library give every object
-//! such functions, which do nothing. Other objects may add code to their sections, and the linker
-//! option `-init` names another function.
+//! Tests if the functions of DT_INIT and DT_FINI do anything. `crti.o` and `crtn.o` of the C
+//! library add these functions to every library and program, and the added functions do nothing.
+//! Other object files may add code to the sections `.init` and `.fini`. The linker option `-init`
+//! selects another function.
 
 use super::dynamic::Dynamic;
 use super::header::Header;
@@ -13,10 +14,10 @@ use object::elf;
 /// Upper bound for the bytes of one function of a start file.
 const MOST: u64 = 80;
 
-/// The functions of `.init` and `.fini` that do nothing, by machine, in hexadecimal. `..` is any
-/// byte, such as one of a displacement. They call at most `__gmon_start__`, which profilers define.
-/// From glibc's `sysdeps/*/crti.S` and `crtn.S`, and from musl's `crt/x86_64`. A function of another
-/// machine counts as code.
+/// The functions of `.init` and `.fini` that do nothing, by machine, in hexadecimal. `..` matches
+/// any byte, such as a byte of a displacement. These functions call at most `__gmon_start__`, which
+/// profilers define. The sources are glibc's `sysdeps/*/crti.S` and `crtn.S`, and musl's
+/// `crt/x86_64`. On a machine that is not listed, every function is treated as code.
 const EMPTY: &[(elf::Machine, &[&str])] = &[
     (
         elf::EM_X86_64,
@@ -78,12 +79,13 @@ const EMPTY: &[(elf::Machine, &[&str])] = &[
     ),
 ];
 
-/// True if DT_INIT or DT_FINI has code beyond that of start files, or if this is unknown.
+/// True if DT_INIT or DT_FINI runs code apart from the code of start files, or if the file cannot
+/// be read.
 pub fn has_start_code(file: &Handle) -> bool {
     is_empty(file) != Some(true)
 }
 
-/// `None` if the file cannot be read.
+/// True if the functions of DT_INIT and DT_FINI do nothing. `None` if the file cannot be read.
 fn is_empty(file: &Handle) -> Option<bool> {
     let header = Header::parse(&read_range(file, 0, 64).ok()?)?;
     let size = u64::from(header.phnum) * header.phdr_size() as u64;
@@ -95,7 +97,8 @@ fn is_empty(file: &Handle) -> Option<bool> {
     for (address, section) in functions {
         // The loader calls no function at address 0.
         let Some(address) = address.filter(|address| *address != 0) else { continue };
-        // A function elsewhere may look like one of a start file, and call something else.
+        // Only functions in `.init` and `.fini` are compared with `EMPTY`. Its `..` matches any
+        // displacement, so the same bytes elsewhere may call other code.
         if address_of(file, section) != Some(address) {
             return Some(false);
         }
@@ -132,7 +135,8 @@ mod tests {
         is_of_start_file(machine.0, &code)
     }
 
-    /// From linked libraries, and from `crti.o` and `crtn.o` of Debian's cross compilers.
+    /// The code comes from linked libraries, and from `crti.o` and `crtn.o` of Debian's cross
+    /// compilers.
     #[test]
     fn functions_of_start_files() {
         let x86 = "48 83 ec 08 48 8b 05 dd 2f 00 00 48 85 c0 74 02 ff d0 48 83 c4 08 c3";

@@ -21,12 +21,12 @@ const PAGE: usize = 4 << 10;
 /// longer, the whole table is read.
 const MARGINS: [usize; 3] = [256, 4 << 10, 64 << 10];
 
-/// The location of an object's strings.
+/// Where the string table is: in the buffer, or in the file, from which it is read on demand.
 #[derive(Clone, Debug)]
 pub(super) enum StringsLocation {
-    /// In the buffer of the tables.
+    /// The range of the strings in the buffer with the other tables.
     Inside(Range<usize>),
-    /// In the file.
+    /// A table that stays in the file.
     Apart(Arc<LateStrings>),
 }
 
@@ -109,7 +109,8 @@ impl<'t> StringSource<'t> {
 }
 
 impl LateStrings {
-    /// Removes the string table from `pieces` if it is large and `file` may be held open.
+    /// Takes the string table out of `pieces` if it is large and `file` can be kept open. `None` if
+    /// it stays in `pieces`.
     pub(super) fn take(
         pieces: &mut Vec<Piece>,
         file: &Handle,

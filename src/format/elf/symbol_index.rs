@@ -7,7 +7,7 @@
 pub struct SymbolIndex(u32);
 
 impl SymbolIndex {
-    /// STN_UNDEF, the reserved first entry. It stands for no symbol.
+    /// STN_UNDEF, the reserved first entry, which means that there is no symbol.
     pub const UNDEFINED: Self = Self(0);
 
     /// The index with this number.

@@ -1,7 +1,7 @@
 //! The symbol table that a linker leaves in a library or program for debuggers (`.symtab`). It also
 //! has local symbols. Loaders ignore it, and `strip` removes it. Only `fix` reads it, to find names
-//! that new archive members would define twice. `fix --minimal` also finds the definitions that are
-//! part of the file.
+//! that new archive members would define a second time. `fix --minimal` also uses it to find which
+//! definitions the file already contains.
 
 use super::{Header, header::endian};
 use crate::format::{ReadError, c_string, read_range};
@@ -9,13 +9,14 @@ use crate::tree::Handle;
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 use object::{Endianness, elf};
 
-/// Upper bounds, in bytes, for the section headers and for one table. Larger section headers are
-/// not read; a larger table is read only up to the bound.
+/// Upper bound, in bytes, for the section headers. Larger section headers are not read.
 const MOST_HEADERS: u64 = 64 << 20;
+/// Upper bound, in bytes, for one table. A larger table is read only up to this bound.
 const MOST_TABLE: u64 = 1 << 30;
 
-/// Calls `visit` for every symbol that the file defines, except sections and files, with its name
-/// and its binding. Returns false if the file has no symbol table that can be used.
+/// Calls `visit` with the name and the binding of every symbol that the file defines, except
+/// symbols of the types STT_SECTION and STT_FILE. Returns false if the file has no usable symbol
+/// table.
 pub fn each_defined(
     file: &Handle,
     visit: impl FnMut(&[u8], elf::SymbolBind),
@@ -40,7 +41,7 @@ fn each<H: FileHeader<Endian = Endianness>>(
     let Ok((raw, _)) = object::pod::from_bytes::<H>(head) else { return Ok(false) };
     let offset: u64 = raw.e_shoff(e).into();
     let each = size_of::<H::SectionHeader>() as u64;
-    // With 65,280 section headers and more, their number is in the first one.
+    // With 65,280 section headers or more, their number is in the first one.
     let count = match raw.e_shnum(e) {
         0 if offset != 0 => {
             let first = read_range(file, offset, each)?;

@@ -17,7 +17,7 @@ use object::{Endianness, elf};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// One buffer with all tables, and the position of each.
+/// The dynamic tables of one object, for lookups: a buffer, and the position of each table in it.
 #[derive(Clone, Debug)]
 pub struct Tables {
     /// Edited copies of the object share this buffer, because they do not change it.
@@ -30,14 +30,14 @@ pub struct Tables {
     pub(super) hash: HashTable,
     /// True if DT_HASH has words of 64 bits.
     pub(super) wide_hash: bool,
-    /// DT_MIPS_SYMTABNO, on MIPS only. An undefined entry of a MIPS object counts as a definition
-    /// only if it has a value and `STO_MIPS_PLT`.
+    /// DT_MIPS_SYMTABNO, on MIPS only. The loader uses an undefined entry of a MIPS object as a
+    /// definition only if the entry has a value and `STO_MIPS_PLT`.
     pub(super) mips_symbols: Option<u64>,
     /// Number of symbols, from the hash table or from the start of the next table.
     pub(super) count: u32,
     /// True if `count` comes from the hash table. Otherwise the last entries may be other data.
     pub(super) is_counted: bool,
-    /// Names of undefined symbols that an edit adds after those of the file.
+    /// Names of undefined symbols that an edit adds after the symbols of the file.
     pub(super) added: Vec<Box<[u8]>>,
 }
 
@@ -48,22 +48,22 @@ pub struct Symbol<'t> {
     pub index: SymbolIndex,
     /// The name without NUL; empty if it is outside the string table.
     pub name: &'t [u8],
-    /// DT_VERSYM's entry with its top bit; 1 if the object has none.
+    /// The entry in DT_VERSYM with its top bit; 1 if the object has no DT_VERSYM.
     pub versym: u16,
-    /// STB_*
+    /// Binding, such as STB_WEAK.
     pub bind: u8,
-    /// STT_*
+    /// Type, such as STT_FUNC.
     pub kind: u8,
-    /// STV_*
+    /// Visibility, such as STV_PROTECTED.
     pub visibility: u8,
-    /// st_shndx
+    /// Section index (st_shndx); SHN_UNDEF for an undefined symbol.
     pub section: u16,
-    /// st_value
+    /// Value (st_value), usually an address.
     pub value: u64,
-    /// st_size
+    /// Size in bytes (st_size).
     pub size: u64,
-    /// True on MIPS without `STO_MIPS_PLT`. The value of an undefined entry is then the address of
-    /// a lazy stub.
+    /// True for a symbol without `STO_MIPS_PLT` in an object for MIPS. The value of an undefined
+    /// entry is then the address of a lazy stub.
     pub stub: bool,
 }
 
@@ -82,7 +82,8 @@ impl Symbol<'_> {
         self.bind == elf::STB_LOCAL.0
     }
 
-    /// True if `check_match` considers an entry with this type, value and section.
+    /// True if glibc's `check_match` (`elf/dl-lookup.c`) considers an entry with this type, value
+    /// and section.
     pub fn is_findable(&self) -> bool {
         allowed(self.kind) && has_place(self.value, self.section, self.kind)
     }
@@ -117,7 +118,7 @@ pub fn binds_local(visibility: u8) -> bool {
     matches!(elf::SymbolVisibility(visibility), elf::STV_HIDDEN | elf::STV_INTERNAL)
 }
 
-/// `ALLOWED_STT` of `check_match`.
+/// True for symbol types that a lookup accepts: `ALLOWED_STT` of `check_match`.
 pub(super) fn allowed(kind: u8) -> bool {
     matches!(
         elf::SymbolType(kind),
@@ -130,7 +131,8 @@ pub(super) fn allowed(kind: u8) -> bool {
     )
 }
 
-/// `check_match`: an entry without a value defines nothing, unless it is absolute or thread-local.
+/// True if an entry can be a definition (`check_match`). With the value 0, it must be absolute or
+/// thread-local.
 pub(super) fn has_place(value: u64, section: u16, kind: u8) -> bool {
     value != 0 || section == elf::SHN_ABS.0 || kind == elf::STT_TLS.0
 }
@@ -174,7 +176,7 @@ impl Tables {
         }
     }
 
-    /// True if a hash table tells the number of symbols. It may list none.
+    /// True if the object has a valid hash table, even one that lists no symbols.
     pub(super) fn has_hash_table(&self) -> bool {
         self.is_counted || !matches!(self.hash, HashTable::None)
     }
@@ -195,7 +197,7 @@ impl Tables {
         self.indices().filter_map(|index| self.symbol(index))
     }
 
-    /// The symbol at `index`, if the table of the file or an edit has it.
+    /// The symbol at `index`. `None` if neither the file's table nor an edit has this index.
     pub fn symbol(&self, index: SymbolIndex) -> Option<Symbol<'_>> {
         if self.is_64 {
             self.symbol_as::<elf::FileHeader64<Endianness>>(index)

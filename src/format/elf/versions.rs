@@ -10,7 +10,7 @@ use object::{Endianness, elf};
 /// A file whose versions are needed: a `Verneed` record.
 #[derive(Clone, Debug)]
 pub struct NeedFile {
-    /// vn_file
+    /// Name of the file (vn_file), such as `libc.so.6`.
     pub file: Str,
     /// The `Vernaux` records of the file, in order.
     pub versions: Box<[VersionNeed]>,
@@ -19,37 +19,38 @@ pub struct NeedFile {
 /// One needed version: a `Vernaux` record.
 #[derive(Clone, Debug)]
 pub struct VersionNeed {
-    /// vna_name
+    /// Name of the version (vna_name), such as `GLIBC_2.34`.
     pub name: Str,
     /// vna_hash: SysV hash of the name.
     pub hash: u32,
-    /// VER_FLG_WEAK
+    /// True for VER_FLG_WEAK: the version may be missing.
     pub weak: bool,
     /// vna_other without its top bit: the index by which DT_VERSYM refers to the version.
     pub index: u16,
-    /// The top bit of vna_other.
+    /// True if vna_other has its top bit set: a definition without a version does not satisfy the
+    /// need.
     pub hidden: bool,
 }
 
 /// One defined version: a `Verdef` record with its first name.
 #[derive(Clone, Debug)]
 pub struct VersionDef {
-    /// vda_name of the first auxiliary record.
+    /// Name of the version: vda_name of the first auxiliary record.
     pub name: Str,
-    /// vd_hash
+    /// SysV hash of the name, as the file states it (vd_hash).
     pub hash: u32,
-    /// vd_ndx without its top bit.
+    /// The index by which DT_VERSYM refers to the version: vd_ndx without its top bit.
     pub index: u16,
-    /// VER_FLG_BASE: the name of the file, which is not a version of symbols.
+    /// True for VER_FLG_BASE: `name` is the name of the file, which is not a version of symbols.
     pub base: bool,
 }
 
-/// Versions of one object.
+/// The versions that one object needs and defines.
 #[derive(Clone, Debug, Default)]
 pub struct Versions {
-    /// DT_VERNEED in file order.
+    /// Needed versions (DT_VERNEED), in file order.
     pub needs: Box<[NeedFile]>,
-    /// DT_VERDEF in file order.
+    /// Defined versions (DT_VERDEF), in file order.
     pub defs: Box<[VersionDef]>,
     /// True if DT_VERNEED is present.
     pub has_verneed: bool,
@@ -60,7 +61,7 @@ pub struct Versions {
     /// The versions by index. The loader's `l_versions` has the same entries if every needed file
     /// is found.
     pub by_index: Box<[VersionEntry]>,
-    /// The last index of `by_index`, or 0.
+    /// The last index of `by_index`, or 0 if the list is empty.
     pub(super) highest: u16,
 }
 
@@ -71,9 +72,9 @@ pub struct VersionEntry {
     pub hash: u32,
     /// The name, if `hash` is not 0.
     pub name: Str,
-    /// `vna_other & 0x8000`
+    /// True if the needed version at this index has the top bit of vna_other set.
     pub hidden: bool,
-    /// vn_file, for a needed version.
+    /// The file that must define a needed version (vn_file). `None` for a defined version.
     pub file: Option<Str>,
 }
 
@@ -83,7 +84,7 @@ const EMPTY: VersionEntry =
 /// The index of the first version that a library defines. Index 1 is the library itself.
 pub const FIRST_VERSION: u16 = 2;
 
-/// A limit for version indices that excludes none.
+/// An upper limit for version indices that excludes no index.
 pub const EVERY_VERSION: u16 = u16::MAX;
 
 /// Upper bound for the `Vernaux` records of DT_VERNEED, and for the `Verdef` records of DT_VERDEF.

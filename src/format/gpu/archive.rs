@@ -1,6 +1,6 @@
-//! Device code in members of static archives, such as those that `clang -fgpu-rdc` writes and the
-//! static libraries of ROCm. One [`DeviceCode`] describes all members; each container and each
-//! defect in it names its member.
+//! Device code in members of static archives, such as archives of objects that `clang -fgpu-rdc`
+//! compiles, and the static libraries of ROCm. One [`DeviceCode`] describes all members. Each
+//! container and each defect states its member.
 
 use super::bytes::Bytes;
 use super::{Container, Depth, DeviceCode, DeviceDefect, MOST_CONTAINERS, TOO_MANY};
@@ -8,7 +8,7 @@ use crate::format::{ReadError, archive};
 use crate::tree::Handle;
 use std::sync::Arc;
 
-/// Lists the device code of all members.
+/// Lists the device code of all members of the archive in `handle`.
 pub fn read(handle: &Handle, depth: Depth) -> Result<DeviceCode, ReadError> {
     let whole = Bytes::whole(handle);
     let places = archive::places(handle)?;

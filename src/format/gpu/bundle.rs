@@ -13,10 +13,11 @@ use super::{
 use super::{deep, inflate};
 use crate::format::ReadError;
 
-/// Number of bytes that the first read of a bundle's table gets: enough for about fifty targets.
+/// Size in bytes of the first read of a bundle's table: enough for about fifty targets.
 const TABLE: usize = 4096;
 
-/// The plain bundle at `offset` of the file. `bytes` ends where the next bundle may begin.
+/// Reads the plain bundle at `offset` of the file, and adds its defects to `faults`. `bytes` begins
+/// with this bundle and ends where the next one may begin.
 pub(super) fn plain(
     bytes: Bytes<'_>,
     offset: u64,
@@ -50,9 +51,9 @@ pub(super) fn plain(
     Ok(container)
 }
 
-/// Adds the bundle whose entries are `sections` of a relocatable object, as `clang -fgpu-rdc` and
-/// `clang-offload-bundler --type=o` write it. The name of such a section is the magic text and the
-/// id. The section of the host has one byte.
+/// Adds the bundle whose entries are `sections` of a relocatable object. `clang -fgpu-rdc` and
+/// `clang-offload-bundler --type=o` write such bundles. The name of a section is the magic text
+/// followed by the id of the entry. The section for the host has one byte.
 pub(super) fn in_sections(
     bytes: Bytes<'_>,
     sections: &[(Vec<u8>, Extent)],
@@ -102,7 +103,8 @@ fn table_of(bytes: Bytes<'_>) -> Result<Option<Vec<ContainerEntry>>, ReadError> 
     }
 }
 
-/// The compressed bundle at `offset` of the file. `bytes` ends where the next bundle may begin.
+/// Reads the compressed bundle at `offset` of the file, and adds its defects to `out`. `bytes`
+/// begins with this bundle and ends where the next one may begin.
 pub(super) fn compressed(
     bytes: Bytes<'_>,
     offset: u64,
@@ -193,6 +195,7 @@ fn entries_of(
     Ok(())
 }
 
-/// If the inflated bytes end inside the table, four times as many are inflated. This stops after a
-/// request for more bytes than this number.
+/// Limit for inflating a table, in bytes. If the inflated bytes end inside the table, four times as
+/// many bytes are requested. After a request for more bytes than this limit, no further request
+/// follows.
 const MOST_TABLE: usize = 4 << 20;

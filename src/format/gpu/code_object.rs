@@ -17,7 +17,7 @@ const NT_AMDGPU_METADATA: u32 = 32;
 /// Size of a 64-bit ELF header, in bytes.
 pub(super) const HEADER: usize = 64;
 
-/// The properties of a code object.
+/// The properties of an AMDGPU code object: its target, its version and its metadata.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CodeObject {
     /// The target in `e_flags`. `None` in version 2, and for a processor number without a name.
@@ -28,9 +28,10 @@ pub struct CodeObject {
     pub version: u8,
     /// The version of a generic target; 0 if the target is not generic.
     pub generic_version: u8,
-    /// Its metadata, if notes are read and it has some.
+    /// The metadata in the notes. `None` if notes are not read, or if they have no metadata.
     pub metadata: Option<Metadata>,
-    /// The defect of its notes or of its program headers. `None` if notes are not read.
+    /// The defect of the notes or of the program headers, as the end of a sentence. `None` if there
+    /// is no defect, or if notes are not read.
     pub defect: Option<&'static str>,
 }
 
@@ -39,11 +40,11 @@ pub struct CodeObject {
 pub struct Metadata {
     /// `amdhsa.target`, such as `amdgcn-amd-amdhsa--gfx90a:xnack+`; empty before version 4.
     pub target: Vec<u8>,
-    /// `amdhsa.version`
+    /// The major and the minor number in `amdhsa.version`; 0 if the metadata has no version.
     pub version: (u64, u64),
     /// Names of the kernels, in the order of the metadata.
     pub kernels: Vec<Vec<u8>>,
-    /// Number of names of kernels, symbols and arguments that are not strings. An assembler may
+    /// Number of kernels, symbols and arguments with a name that is not a string. An assembler may
     /// store a name such as `Y` or `N` as a boolean.
     pub bad_names: usize,
 }
@@ -70,7 +71,7 @@ pub(super) fn read(bytes: Bytes<'_>, notes: bool) -> Result<Option<CodeObject>, 
     Ok(Some(code))
 }
 
-/// The properties that an ELF header states. `None` for the header of another file.
+/// The properties that an ELF header states. `None` if `header` is not the header of a code object.
 pub(super) fn from_header(header: &[u8]) -> Option<CodeObject> {
     let is_elf = header.starts_with(&elf::ELFMAG) && header.get(4..6) == Some(&[2, 1]);
     if !is_elf || u16_at(header, 18)? != elf::EM_AMDGPU.0 {

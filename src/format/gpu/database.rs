@@ -1,5 +1,6 @@
-//! SQLite databases of kernels, by their header (`fileformat2.html` of SQLite, section 1.3). A file
-//! is rejected under the conditions of `lockBtree` in `btree.c`, or if its last page is cut short.
+//! Reads the header of SQLite databases, in which libraries such as MIOpen keep compiled kernels
+//! (`fileformat2.html` of SQLite, section 1.3). A file is rejected under the conditions of
+//! `lockBtree` in `btree.c`, or if its last page is cut short.
 
 use crate::format::{ReadError, read_range};
 use crate::tree::Handle;
@@ -8,13 +9,13 @@ use crate::tree::Handle;
 const HEADER: usize = 100;
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// The header of a database.
+/// The size of a database, from its header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DatabaseHeader {
     /// Size of a page in bytes; 0 for an empty file, which is an empty database.
     pub page_size: u32,
-    /// Number of pages, as stated by the header. If SQLite ignores that number, it follows from the
-    /// size of the file.
+    /// Number of pages, as stated by the header. If SQLite ignores the stated number, the number
+    /// follows from the size of the file.
     pub pages: u64,
 }
 
@@ -25,7 +26,7 @@ pub fn read(file: &Handle) -> Result<Result<DatabaseHeader, &'static str>, ReadE
     Ok(parse(&head, file.stat().len))
 }
 
-/// Like [`read`]. `head` has the first bytes of a file of `len` bytes.
+/// Like [`read`], for a file of `len` bytes whose first bytes are `head`.
 pub fn parse(head: &[u8], len: u64) -> Result<DatabaseHeader, &'static str> {
     // An empty file is an empty database. On some systems, SQLite writes one byte to it
     // (`unixFileSize` in `os_unix.c`).

@@ -10,7 +10,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Upper bound, in bytes, for an inflated bundle.
 pub(super) const MOST: u64 = 1 << 30;
-/// Upper bound, in bytes, for one code object that is kept to read its notes.
+/// Upper bound, in bytes, for the part of a code object that is kept to read its notes.
 const MOST_KEPT: u64 = 128 << 20;
 /// The table of a bundle must end within this many bytes of inflated data.
 const MOST_TABLE: usize = 4 << 20;
@@ -21,7 +21,7 @@ const MOST_TABLE: usize = 4 << 20;
 const MOST_TAKEN: u64 = 3 * MOST_KEPT;
 
 /// The memory, in bytes, for all bundles that are inflated at the same time. A thread waits until
-/// enough of it is free. So more threads do not need more memory.
+/// enough of it is free. So the need for memory does not grow with the number of threads.
 static ROOM: Room = Room { left: Mutex::new(512 << 20), freed: Condvar::new() };
 
 struct Room {
@@ -53,7 +53,7 @@ impl Drop for Taken {
 struct Arriving {
     hash: Md5,
     seen: u64,
-    /// The first bytes of the bundle, until they hold the table.
+    /// The first bytes of the bundle, collected until the table is complete.
     head: Vec<u8>,
     table: Option<Result<Vec<ContainerEntry>, ()>>,
     /// The length of the bundle's header and table, in bytes.
@@ -62,14 +62,14 @@ struct Arriving {
     order: Vec<usize>,
     /// Position in `order` of the first entry that is not complete.
     next: usize,
-    /// The bytes seen so far of the entry at `next`, without those beyond [`MOST_KEPT`].
+    /// The bytes seen so far of the entry at `next`. Bytes beyond [`MOST_KEPT`] are dropped.
     kept: Vec<u8>,
     /// Ids of entries, and the defect of each.
     faults: Vec<(Vec<u8>, &'static str)>,
 }
 
-/// Inflates `stream`, and compares its size and its MD5 sum with those in `header`. Stores the
-/// entries in `container`, and adds defects to `faults`.
+/// Inflates `stream`, and compares the inflated size and the MD5 sum with the values in `header`.
+/// Stores the entries in `container`, and adds defects to `faults`.
 pub(super) fn check(
     stream: Bytes<'_>,
     method: Compression,

@@ -1,8 +1,8 @@
 //! Device code in programs and libraries. Wrappers in `.hipFatBinSegment` and `.nvFatBinSegment`
 //! point to bundles and fat binaries. Other sections contain offload binaries. The runtimes of HIP
-//! and CUDA get the address of the wrapper and follow its pointer. This module does the same, and
-//! finds wrappers by section names. Relocatable objects have no addresses, so their sections are
-//! read without wrappers.
+//! and CUDA get the address of the wrapper and follow its pointer. This module follows the pointers
+//! too. It finds wrappers by section names, and without such sections by their magic numbers.
+//! Relocatable objects have no addresses, so their sections are read without wrappers.
 
 use super::bytes::{Bytes, u32_at, u64_at};
 use super::{DeviceCode, DeviceDefect, kpack, nv};
@@ -12,40 +12,47 @@ use std::collections::BTreeSet;
 
 /// Size of a `__CudaFatBinaryWrapper`, in bytes: magic, version, pointer, reserved.
 pub(super) const WRAPPER: usize = 24;
-/// Magic numbers of wrappers: for HIP, for references to kpack files, and for CUDA.
+/// Magic number of a wrapper of HIP.
 pub(super) const HIP: u32 = 0x4849_5046;
+/// Magic number of a wrapper that refers to kpack files.
 pub(super) const KPACK: u32 = 0x4b50_4948;
+/// Magic number of a wrapper of CUDA.
 pub(super) const CUDA: u32 = 0x4662_43b1;
-/// Upper bounds: the number of sections, and the bytes of wrappers, of names or of the dynamic
-/// section.
+/// Upper bound for the number of sections that are read.
 const MOST_SECTIONS: u64 = 100_000;
+/// Upper bound, in bytes, for a section of wrappers, for the section names and for the dynamic
+/// section.
 const MOST_BYTES: u64 = 16 << 20;
-/// Upper bounds, in bytes, for a relocation table and for a writable segment that is searched for
-/// wrappers.
+/// Upper bound, in bytes, for a relocation table.
 const MOST_RELOCATIONS: u64 = 512 << 20;
+/// Upper bound, in bytes, for the part of a writable segment that is searched for wrappers.
 const MOST_SEARCHED: u64 = 256 << 20;
+/// Number of bytes of a segment that are searched at a time.
 const CHUNK: usize = 1 << 20;
-/// Bytes of relocations that are read at a time: a multiple of 24.
+/// Number of bytes of a relocation table that are read at a time: a multiple of 24, the size of a
+/// relocation.
 const STEP: u64 = 24 << 15;
 /// `SHT_LLVM_OFFLOADING`
 const SHT_LLVM_OFFLOADING: u32 = 0x6fff_4c0b;
 
-/// A part of the file.
+/// A part of the file, as offset and size in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
     pub(super) offset: u64,
     pub(super) size: u64,
 }
 
-/// The positions of device code in a host object.
+/// The positions of device code in a host object: a program, a library or a relocatable object.
 #[derive(Default)]
 pub(super) struct DeviceCodePlaces {
-    /// The data that wrappers point to. Each extent ends with its segment.
+    /// The data to which wrappers point, sorted by offset. Each extent ends where its segment ends.
     pub(super) pointed: Vec<Extent>,
-    /// Sections with bundles. They are read if the object has no wrappers. Otherwise they are only
-    /// searched for bundles to which no wrapper points.
+    /// `.hip_fatbin` sections, which hold bundles. They are read if the object has no wrappers.
+    /// Otherwise they are only searched for bundles to which no wrapper points.
     pub(super) hip_sections: Vec<Extent>,
+    /// `.nv_fatbin` sections, which hold fat binaries. They are read only without wrappers.
     pub(super) nv_sections: Vec<Extent>,
+    /// Sections that hold offload binaries, as LLVM writes them.
     pub(super) offloading: Vec<Extent>,
     /// Sections that are entries of a bundle, each with the id of the entry.
     pub(super) bundled: Vec<(Vec<u8>, Extent)>,
@@ -66,7 +73,8 @@ struct Elf<'a> {
     dynamic: Option<Extent>,
 }
 
-/// Finds the device code of a 64-bit little-endian host object; `None` for other files.
+/// Finds the device code of a 64-bit little-endian host object; `None` for other files. Wrappers
+/// are counted in `out`, and their defects are added there.
 pub(super) fn places(
     bytes: Bytes<'_>,
     out: &mut DeviceCode,
@@ -269,7 +277,7 @@ impl<'a> Elf<'a> {
         Ok(out)
     }
 
-    /// Follows the pointers of wrappers, and adds the parts of the file to which they lead.
+    /// Follows the pointers of wrappers, and adds the parts of the file to which they point.
     fn follow(
         &self,
         wrappers: Vec<Wrapper>,
@@ -315,9 +323,10 @@ impl<'a> Elf<'a> {
         self.bytes.part(place.offset, place.size)
     }
 
-    /// The values that relocations of DT_RELA store at `slots`. These are relative relocations, and
-    /// those against a symbol that the object defines, such as an exported `__hip_fatbin`. The
-    /// relocations of DT_RELR are not read, because their values are already in the file.
+    /// The values that relocations of DT_RELA store at `slots`. Two kinds are evaluated: relative
+    /// relocations, and relocations against a symbol that the object defines, such as an exported
+    /// `__hip_fatbin`. The relocations of DT_RELR are not read, because their values are already in
+    /// the file.
     fn relocated(
         &self,
         slots: &BTreeSet<u64>,
@@ -369,7 +378,8 @@ impl<'a> Elf<'a> {
         Ok(out)
     }
 
-    /// The address of a symbol. `None` if the object does not define it.
+    /// The address of the symbol with the index `number` in the symbol table at the address
+    /// `table`. `None` if the object does not define the symbol.
     fn symbol(&self, table: u64, number: u64) -> Result<Option<u64>, ReadError> {
         let at = number.checked_mul(24).and_then(|at| at.checked_add(table));
         let Some(place) = at.and_then(|at| self.place(at)) else { return Ok(None) };

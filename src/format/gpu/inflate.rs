@@ -1,5 +1,5 @@
-//! Streams of compressed bundles: zlib (RFC 1950) and zstd (RFC 8878). Inflation stops beyond the
-//! size that the bundle states. Otherwise a small file could inflate without end.
+//! Inflates the zlib (RFC 1950) and zstd (RFC 8878) streams of compressed bundles. Each function
+//! bounds the number of inflated bytes, because a small file may inflate to gigabytes.
 
 use super::Compression;
 use super::bytes::Bytes;
@@ -14,9 +14,9 @@ const BLOCK: usize = 128 << 10;
 /// Upper bound for the zstd blocks that are inflated to read a table of entries.
 const MOST_BLOCKS: u32 = 64;
 
-/// Upper bound for the bytes to which `len` compressed bytes inflate. In zlib, two bits stand for a
-/// copy of at most 258 bytes. In zstd, a block has at least four bytes and inflates to at most 128
-/// KiB.
+/// Upper bound for the bytes to which `len` compressed bytes inflate. In zlib, two bits can encode
+/// a copy of at most 258 bytes. In zstd, a block has at least four bytes and inflates to at most
+/// 128 KiB.
 pub(super) fn most(method: Compression, len: u64) -> u64 {
     match method {
         Compression::Zlib => len.saturating_mul(1032),
@@ -25,8 +25,8 @@ pub(super) fn most(method: Compression, len: u64) -> u64 {
 }
 
 /// The first `want` inflated bytes. The result is shorter if the stream ends earlier or is damaged,
-/// or if the first [`MOST_BLOCKS`] blocks of a zstd stream inflate to fewer bytes. `None` if
-/// nothing can be inflated. For a zstd stream, also `None` if its frame header or one of the blocks
+/// or if the first [`MOST_BLOCKS`] blocks of a zstd stream inflate to fewer bytes. `None` if no
+/// byte can be inflated. For a zstd stream, also `None` if the frame header or one of the blocks
 /// that are read first is damaged or cut short.
 pub(super) fn head(
     bytes: Bytes<'_>,
@@ -42,7 +42,7 @@ pub(super) fn head(
     Ok(stream)
 }
 
-/// [`head`] of a zstd stream. A block inflates to an unknown size of at most [`BLOCK`] bytes. So
+/// [`head`] for a zstd stream. A block inflates to an unknown size of at most [`BLOCK`] bytes. So
 /// the number of blocks is doubled until they inflate to `want` bytes.
 fn zstd_head(bytes: Bytes<'_>, want: usize) -> Result<Option<Vec<u8>>, ReadError> {
     let blocks = u32::try_from(want.div_ceil(BLOCK)).unwrap_or(MOST_BLOCKS);
@@ -59,8 +59,9 @@ fn zstd_head(bytes: Bytes<'_>, want: usize) -> Result<Option<Vec<u8>>, ReadError
     Ok(head)
 }
 
-/// Inflates everything into `sink`. Returns the number of compressed bytes, or `None` if the stream
-/// cannot be read, is damaged, or inflates to more than `most` bytes.
+/// Inflates the whole stream, and passes the bytes to `sink` in chunks. Returns the number of
+/// compressed bytes, or `None` if the stream cannot be read, is damaged, or inflates to more than
+/// `most` bytes.
 pub(super) fn all(
     bytes: Bytes<'_>,
     method: Compression,
@@ -104,10 +105,10 @@ fn read_up_to(stream: impl Read, want: usize) -> Option<Vec<u8>> {
     }
 }
 
-/// Makes a complete zstd frame of the first `blocks` blocks of the frame in `bytes`. Inside a
-/// frame, the decoder holds back as many bytes as the window has, often 8 MiB; at the end of a
-/// frame, it returns all. The flag is true if the frame in `bytes` has no more blocks. `None` if a
-/// header is damaged or a block is cut short.
+/// Makes a complete zstd frame from the first `blocks` blocks of the frame in `bytes`. Inside a
+/// frame, the decoder holds back as many bytes as the window has, often 8 MiB. At the end of a
+/// frame, it returns all bytes. The flag is true if the frame in `bytes` has no more blocks. `None`
+/// if a header is damaged or a block is cut short.
 fn first_blocks(bytes: Bytes<'_>, blocks: u32) -> Result<Option<(Vec<u8>, bool)>, ReadError> {
     let header = bytes.read(0, 18)?;
     let Some(length) = frame_header(&header) else { return Ok(None) };
@@ -171,7 +172,7 @@ struct InflateSource<'a> {
     next: u64,
     buffer: Vec<u8>,
     at: usize,
-    /// Number of bytes that the decoder has taken.
+    /// Number of bytes that the decoder has read.
     taken: u64,
 }
 

@@ -37,7 +37,8 @@ pub(super) fn reference(bytes: Bytes<'_>) -> Result<BTreeSet<Vec<u8>>, ReadError
     Ok(paths.map(|()| out).unwrap_or_default())
 }
 
-/// The container of the kpack file in `bytes`, with the entries of its table of contents.
+/// Reads the table of contents of the kpack file in `bytes`, and adds defects to `out`. `offset` is
+/// the position of the kpack file in the audited file.
 pub(super) fn read(
     bytes: Bytes<'_>,
     offset: u64,
@@ -70,9 +71,9 @@ pub(super) fn read(
     Ok(container)
 }
 
-/// The code objects of a table, grouped by program or library and then by target. Their offset is
-/// 0, because their position depends on the compression. `None` if the table is damaged or has too
-/// many.
+/// The code objects of a table, grouped by program or library and then by target. The offset of
+/// each is 0, because the position depends on the compression. `None` if the table is damaged or
+/// has more than [`MOST_ENTRIES`] entries.
 fn entries(raw: &[u8]) -> Option<Vec<ContainerEntry>> {
     let mut out = Vec::new();
     MsgpackReader::new(raw).map(|reader, key| {

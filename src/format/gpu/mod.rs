@@ -1,6 +1,6 @@
 //! Device code: code objects for GPUs, the bundles that hold them, and the programs and libraries
-//! that hold bundles. Formats are recognised by their content, not by names: one directory may have
-//! `.co` files that are ELF, plain bundles and compressed bundles.
+//! that hold bundles. A file's format is recognised by its content, not by its name: one directory
+//! may have `.co` files that are ELF, plain bundles and compressed bundles.
 //!
 //! [`read`] lists the device code of a file. The function reads tables and headers, and [`Depth`]
 //! selects further reads.
@@ -36,29 +36,29 @@ use std::sync::Arc;
 pub struct Depth {
     /// True to read the notes of code objects that are not compressed.
     pub notes: bool,
-    /// Upper bound, in bytes, for the compressed bundles that are inflated whole and checked, by
-    /// the sum of their stated sizes. If `None`, only their tables of entries are read.
+    /// Limit, in bytes, for the sum of the stated sizes of the compressed bundles that are inflated
+    /// whole and checked. If `None`, only the tables of compressed bundles are read.
     pub inflate: Option<u64>,
 }
 
 /// The device code of one file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DeviceCode {
-    /// Its containers, in the order of their offsets.
+    /// The containers in the file, in the order of their offsets.
     pub containers: Vec<Container>,
-    /// Number of wrappers. A program registers a container with the runtime by its wrapper.
+    /// Number of wrappers. A program registers a container with the runtime through a wrapper.
     pub wrappers: usize,
-    /// Number of these wrappers that refer to kpack files.
+    /// Number of wrappers that refer to kpack files. They are included in `wrappers`.
     pub kpack: usize,
     /// The paths of kpack files, relative to the directory of the program or library. The runtime
     /// replaces `@GFXARCH@` with the name of the GPU.
     pub kpack_paths: BTreeSet<Vec<u8>>,
     /// The defects of the device code.
     pub faults: Vec<DeviceDefect>,
-    /// Compressed bundles that were not inflated and checked as requested, because they are too
-    /// large.
+    /// Compressed bundles that were not inflated and checked as requested, because a size limit was
+    /// reached.
     pub unchecked: Vec<DeviceDefect>,
-    /// The reason why a part of the file was not read, if there is one.
+    /// The reason why a part of the device code was not read. `None` if all of it was read.
     pub unread: Option<&'static str>,
     /// The sum of the sizes of the bundles that were inflated whole, as their headers state them.
     inflated: u64,
@@ -71,7 +71,7 @@ impl DeviceCode {
     }
 
     /// The sum of the inflated sizes that the headers of compressed bundles state. Bundles with a
-    /// stated size that is too large or impossible do not count, because they are never inflated
+    /// stated size that is too large or impossible are left out, because they are never inflated
     /// whole.
     pub fn stated_sizes(&self) -> u64 {
         let size = |one: &Container| {
@@ -85,22 +85,22 @@ impl DeviceCode {
 /// The format of a container.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ContainerKind {
-    /// A plain bundle.
+    /// A plain offload bundle of Clang.
     Bundle,
-    /// A compressed bundle.
+    /// A compressed offload bundle of Clang, with the magic text `CCOB`.
     Ccob,
     /// LLVM's OffloadBinary.
     OffloadBinary,
-    /// A separate code object.
+    /// A separate code object: the whole file or archive member is one ELF file for a GPU.
     Elf,
     /// NVIDIA's fat binary.
     Nv,
-    /// A kpack file.
+    /// A kpack file of ROCm.
     Kpack,
 }
 
 impl ContainerKind {
-    /// The name in reports.
+    /// The name of the format in reports, such as `ccob`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bundle => "bundle",
@@ -116,14 +116,14 @@ impl ContainerKind {
 /// The compression of a container.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Compression {
-    /// RFC 1950.
+    /// A zlib stream (RFC 1950).
     Zlib,
-    /// RFC 8878.
+    /// A zstd frame (RFC 8878).
     Zstd,
 }
 
 impl Compression {
-    /// The name in reports.
+    /// The name of the method in reports, such as `zstd`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Zlib => "zlib",
@@ -135,25 +135,28 @@ impl Compression {
 /// One container of code objects.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Container {
-    /// Its format.
+    /// The format, such as a compressed bundle of Clang.
     pub kind: ContainerKind,
     /// The member that holds it, if the file is an archive.
     pub member: Option<Arc<[u8]>>,
-    /// The version of the format, if it has one.
+    /// The version of the format, as the container states it. `None` if the format has no version,
+    /// or if it could not be read.
     pub version: Option<u16>,
-    /// Its offset in the file, in bytes.
+    /// Offset of the container in the file, in bytes.
     pub offset: u64,
-    /// Its size in the file, in bytes.
+    /// Size of the container in the file, in bytes.
     pub size: u64,
-    /// Its compression.
+    /// The compression method of a compressed bundle, or of an image in a fat binary. `None`
+    /// without compression, and for other methods.
     pub compression: Option<Compression>,
-    /// The inflated size in bytes, as stated by its header.
+    /// The inflated size in bytes, as stated by its header. `None` unless it is a compressed
+    /// bundle.
     pub uncompressed_size: Option<u64>,
     /// Offset in the container at which the magic number of a compressed bundle occurs again,
-    /// inside the compressed payload. Readers that search for the next bundle stop there
-    /// (llvm/llvm-project#205587).
+    /// inside the compressed payload; `None` if it does not. Readers that search for the next
+    /// bundle stop there (llvm/llvm-project#205587).
     pub magic_inside: Option<u64>,
-    /// Its code objects, in the order of its table.
+    /// The entries of the container, in the order of its table. Empty if the table cannot be read.
     pub entries: Vec<ContainerEntry>,
 }
 
@@ -177,15 +180,16 @@ impl Container {
 /// entry of the host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ContainerEntry {
-    /// Its id: `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+` in bundles, `sm_90` or `compute_90` in
-    /// NVIDIA's fat binaries, the target itself for a separate code object.
+    /// The id of the entry: `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+` in bundles, `sm_90` or
+    /// `compute_90` in NVIDIA's fat binaries, the target itself for a separate code object.
     pub id: Vec<u8>,
-    /// Its offset in the container, in bytes. In a compressed container, the offset counts inflated
-    /// bytes. In a kpack file, it is 0.
+    /// Offset of the entry in the container, in bytes. In a compressed bundle, the offset counts
+    /// inflated bytes. In a kpack file, it is 0.
     pub offset: u64,
-    /// Its size in bytes.
+    /// Size of the entry in bytes. In a compressed bundle, the size counts inflated bytes.
     pub size: u64,
-    /// The code object, if its header was read and is that of an AMD GPU.
+    /// The code object. `None` if its header was not read, or names another machine than an AMD
+    /// GPU.
     pub code: Option<CodeObject>,
 }
 
@@ -219,7 +223,8 @@ impl ContainerEntry {
 /// A defect of device code.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct DeviceDefect {
-    /// Offset in the file, in bytes.
+    /// Offset in the file, in bytes: of the wrapper, the container or the section that has the
+    /// defect.
     pub offset: u64,
     /// The member that has the defect, if the file is an archive.
     pub member: Option<Arc<[u8]>>,
@@ -250,20 +255,20 @@ pub fn is_container(head: &[u8]) -> bool {
     host::magic_of(head).is_some()
 }
 
-/// Like [`is_container`], by the first 20 bytes alone. The magic text of a plain bundle has 24
-/// bytes, of which only the first 20 are checked.
+/// Like [`is_container`], but decides by the first 20 bytes alone. The magic text of a plain bundle
+/// has 24 bytes, of which only the first 20 are checked.
 pub fn may_be_container(head: &[u8; 20]) -> bool {
     is_container(head) || table::PLAIN.starts_with(head)
 }
 
-/// The strings that are values of `key` in a MessagePack index, at any depth. `None` if the index
+/// The strings that a MessagePack index has as values of `key`, at any depth. `None` if the index
 /// is damaged.
 pub fn index_values<'b>(index: &'b [u8], key: &[u8]) -> Option<Vec<&'b [u8]>> {
     msgpack::values_of(index, key)
 }
 
 /// The strings among the values of a MessagePack map, whose keys may be numbers. `None` if the data
-/// is damaged.
+/// is damaged or is not a map.
 pub fn map_strings(index: &[u8]) -> Option<Vec<&[u8]>> {
     msgpack::strings(index)
 }
@@ -333,7 +338,7 @@ fn of_host(
     Ok(())
 }
 
-/// Reports bundles to which no wrapper points, at most one for each section of HIP.
+/// Reports bundles to which no wrapper points, at most one for each `.hip_fatbin` section.
 fn unregistered(
     bytes: Bytes<'_>,
     places: &host::DeviceCodePlaces,
@@ -396,8 +401,8 @@ fn concatenated(
     Ok(())
 }
 
-/// Reads the container at the start of `place` and adds it to `out`. Returns false if there is
-/// none.
+/// Reads the container at the start of `place` and adds it to `out`. Returns false if no container
+/// begins there.
 fn container(
     bytes: Bytes<'_>,
     place: Extent,

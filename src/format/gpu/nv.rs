@@ -1,5 +1,6 @@
 //! NVIDIA's fat binaries, as nvcc and clang put them in `.nv_fatbin`: a header, then PTX and cubins
-//! with their SM number. The layout is that of CUDA's `fatbinary_section.h` and of `cuobjdump`.
+//! with their SM number. The sources for the layout are CUDA's `fatbinary_section.h` and
+//! `cuobjdump`.
 
 use super::bytes::{Bytes, u16_at, u32_at, u64_at};
 use super::{Compression, Container, ContainerEntry, ContainerKind, DeviceDefect};
@@ -9,11 +10,13 @@ use crate::format::ReadError;
 pub(super) const MAGIC: u32 = 0xba55_ed50;
 /// Upper bound for the images of one fat binary.
 const MOST_IMAGES: usize = 4096;
-/// `FATBIN_KIND_PTX` and `FATBIN_KIND_ELF`.
+/// `FATBIN_KIND_PTX`
 const PTX: u16 = 1;
+/// `FATBIN_KIND_ELF`
 const CUBIN: u16 = 2;
 
-/// The fat binary at `offset` of the file.
+/// Reads the fat binary at the start of `bytes`, which is at `offset` of the file. Adds its defects
+/// to `faults`.
 pub(super) fn read(
     bytes: Bytes<'_>,
     offset: u64,
@@ -65,7 +68,8 @@ pub(super) fn read(
             CUBIN => format!("sm_{sm}{suffix}"),
             other => format!("kind_{other}_sm_{sm}{suffix}"),
         };
-        // `FATBIN_FLAG_COMPRESS` is LZ4, and 0x8000 is zstd since CUDA 12.
+        // The flag 0x8000 means zstd, since CUDA 12. `FATBIN_FLAG_COMPRESS` means LZ4, which
+        // `Compression` does not have.
         if flags & 0x8000 != 0 {
             container.compression = Some(Compression::Zstd);
         }

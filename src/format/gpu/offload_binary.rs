@@ -5,7 +5,7 @@ use super::bytes::{Bytes, u16_at, u32_at, u64_at};
 use super::{Container, ContainerEntry, ContainerKind, DeviceDefect, code_object};
 use crate::format::{ReadError, c_string};
 
-/// The magic number.
+/// The magic number of an OffloadBinary.
 pub(super) const MAGIC: &[u8; 4] = &[0x10, 0xff, 0x10, 0xad];
 /// Maximum number of images of one binary. LLVM 21 writes one image for each binary.
 const MOST_IMAGES: u64 = 4096;
@@ -14,7 +14,8 @@ const MOST_STRINGS: u64 = 64;
 /// Maximum length of a string, in bytes.
 const LONGEST: usize = 4096;
 
-/// The binary at `offset` of the file.
+/// Reads the OffloadBinary at the start of `bytes`, which is at `offset` of the file. Adds its
+/// defects to `faults`.
 pub(super) fn read(
     bytes: Bytes<'_>,
     offset: u64,

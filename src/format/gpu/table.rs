@@ -1,5 +1,5 @@
-//! Headers and tables of Clang's offload bundles, in memory. `bundle` and `deep` read them from
-//! files and from streams.
+//! Parses headers and tables of Clang's offload bundles from bytes in memory. `bundle` and `deep`
+//! get these bytes from files and from streams.
 
 use super::bytes::{u16_at, u32_at, u64_at};
 use super::{Compression, ContainerEntry, DeviceDefect};
@@ -14,12 +14,12 @@ pub(super) const COMPRESSED: &[u8; 4] = b"CCOB";
 const MOST_ENTRIES: u64 = 4096;
 /// Maximum length of the id of an entry, in bytes.
 const LONGEST_ID: u64 = 4096;
-/// The reason why a table is incomplete.
+/// The reason why the given bytes do not contain the whole table of a bundle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Short {
-    /// More bytes are needed.
+    /// The table continues after the given bytes.
     Longer,
-    /// More bytes will not help.
+    /// The table is damaged, so more bytes would not complete it.
     Damaged,
 }
 
@@ -53,9 +53,9 @@ pub(super) fn table_len(entries: &[ContainerEntry]) -> u64 {
     32 + 24 * entries.len() as u64 + ids
 }
 
-/// The defect of an entry for an AMD GPU, by its position, its size and its first bytes (`head`).
-/// `table` is the length of the bundle's header and table, in bytes. `None` without a defect, and
-/// for other targets.
+/// Checks the position, the size and the first bytes (`head`) of an entry for an AMD GPU, and
+/// returns the defect. `table` is the length of the bundle's header and table, in bytes. `None`
+/// without a defect, and for other targets.
 pub(super) fn content_fault(
     entry: &ContainerEntry,
     table: u64,

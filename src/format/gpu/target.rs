@@ -1,17 +1,18 @@
 //! Target ids of AMD GPUs: a processor with its settings for XNACK and SRAM ECC (LLVM's
-//! AMDGPUUsage, "Target ID"). Also the table of processors by their number in `e_flags`.
+//! AMDGPUUsage, "Target ID"). The module also has the table of processors by their number in
+//! `e_flags`.
 
 use std::cmp::Ordering;
 use std::fmt;
 
-/// A target id, such as `gfx90a:sramecc+:xnack-`. An absent setting stands for any value.
+/// A target id, such as `gfx90a:sramecc+:xnack-`. An absent setting matches both values.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TargetId {
     /// The processor: `gfx90a`, `gfx11-generic`, `amdgcnspirv`.
     pub processor: String,
-    /// SRAM ECC on or off.
+    /// True if SRAM ECC is on, false if it is off, `None` if the id does not say.
     pub sramecc: Option<bool>,
-    /// XNACK on or off.
+    /// True if XNACK is on, false if it is off, `None` if the id does not say.
     pub xnack: Option<bool>,
 }
 
@@ -19,12 +20,12 @@ pub struct TargetId {
 pub const SPIRV: &str = "amdgcnspirv";
 
 impl TargetId {
-    /// A processor with any settings.
+    /// The target id of a processor without settings, which matches all settings.
     pub fn any(processor: &str) -> Self {
         Self { processor: processor.to_owned(), sramecc: None, xnack: None }
     }
 
-    /// The target id in `text`; `None` if it is not one.
+    /// Parses a target id; `None` for a text of another form.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(text).ok()?;
         let mut parts = text.split(':');
@@ -59,7 +60,7 @@ impl TargetId {
         Self::parse(name.as_bytes())
     }
 
-    /// True for SPIR-V, and for a processor with a known number in `e_flags`.
+    /// True if the processor is known: it has a number in `e_flags`, or it is [`SPIRV`].
     pub fn is_known(&self) -> bool {
         self.processor == SPIRV || processors().any(|name| name == self.processor)
     }
@@ -69,8 +70,8 @@ impl TargetId {
         self.processor.ends_with("-generic")
     }
 
-    /// True if code for `self` runs on a device with the settings of `device`. A setting that code
-    /// and device state must be equal (ROCR, `Isa::IsCompatible`).
+    /// True if code for `self` runs on a device with the settings of `device`. If the code and the
+    /// device both state a setting, the two values must be equal (ROCR, `Isa::IsCompatible`).
     pub fn settings_fit(&self, device: &Self) -> bool {
         let fits = |code: Option<bool>, device: Option<bool>| {
             code.is_none() || device.is_none() || code == device
@@ -118,7 +119,7 @@ impl fmt::Display for TargetId {
 }
 
 /// The processor with this number in `e_flags` (`EF_AMDGPU_MACH_*`, llvm/BinaryFormat/ELF.h of LLVM
-/// 23; gfx940 and gfx941 as in LLVM 20).
+/// 23; gfx940 and gfx941 as in LLVM 20). `None` for an unknown number.
 pub(super) fn processor(mach: u8) -> Option<&'static str> {
     let found = PROCESSORS.binary_search_by_key(&mach, |(number, _)| *number).ok()?;
     Some(PROCESSORS[found].1)

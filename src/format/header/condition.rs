@@ -28,8 +28,8 @@ pub(super) fn evaluate(text: &[u8], macros: &Macros) -> Truth {
         Parser { rest: text, macros, depth: 0, has_unsigned: false, has_negative: false };
     let value = parser.binary(1)?;
     parser.blanks();
-    // Beside an unsigned operand, C converts a negative one to a large number. This evaluation is
-    // signed, so the value is unknown.
+    // If one operand is unsigned, C converts a negative other operand to a large number. This
+    // evaluation is signed, so the value is unknown.
     if parser.has_unsigned && parser.has_negative {
         return None;
     }
@@ -46,7 +46,7 @@ pub(super) fn guarded_name(text: &[u8]) -> Option<&[u8]> {
     (name(inner) == inner && !inner.is_empty()).then_some(inner)
 }
 
-/// A value; `None` if it is unknown.
+/// The value of an expression in a condition; `None` if it is unknown.
 type ConditionValue = Option<i64>;
 
 struct Parser<'a> {
@@ -59,7 +59,8 @@ struct Parser<'a> {
     has_negative: bool,
 }
 
-/// Operators with their precedences. Longer operators come before their prefixes.
+/// Operators with their precedences; a higher number binds more tightly. Longer operators come
+/// before their prefixes.
 const OPERATORS: [(&[u8], u8); 18] = [
     (b"||", 1),
     (b"&&", 2),
@@ -188,7 +189,8 @@ impl Parser<'_> {
         })
     }
 
-    /// Skips the arguments of a call, which are not evaluated. Returns false if they do not end.
+    /// Skips the arguments of a call, which are not evaluated. Returns false if the closing
+    /// parenthesis is missing.
     fn arguments(&mut self) -> bool {
         let mut open = 1_u32;
         while let Some((byte, rest)) = self.rest.split_first() {

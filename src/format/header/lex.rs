@@ -1,11 +1,11 @@
-//! The directives of a header. Comments, strings and joined lines are recognised as in a compiler
-//! (`libcpp/lex.cc` of GCC: `_cpp_lex_direct`, `lex_string`, `lex_raw_string`).
+//! Finds the preprocessor directives of a header. Comments, strings and joined lines are recognised
+//! as in a compiler (`libcpp/lex.cc` of GCC: `_cpp_lex_direct`, `lex_string`, `lex_raw_string`).
 
 /// Upper bound, in bytes, for the text after the keyword of a directive. If a condition is longer,
 /// the includes of the file are unknown.
 const MOST_TEXT: usize = 16 << 10;
 
-/// One line that begins with `#`.
+/// A preprocessor directive: a line that begins with `#`, apart from blanks and comments.
 pub(super) struct Directive<'a> {
     /// The line of the `#`, from 1.
     pub(super) line: u32,
@@ -13,7 +13,8 @@ pub(super) struct Directive<'a> {
     pub(super) keyword: &'a [u8],
     /// The rest of the line without comments; at most [`MOST_TEXT`] bytes. Empty for an include.
     pub(super) rest: Vec<u8>,
-    /// The name in an include, and true for a name in quotes.
+    /// The name in an include, and true for a name in quotes. `None` for other directives, and for
+    /// an include that names a macro.
     pub(super) header: Option<(&'a [u8], bool)>,
     is_cut: bool,
 }
@@ -37,7 +38,7 @@ pub(super) fn header_name(text: &[u8]) -> Option<(&[u8], bool)> {
     (text[len + 1] == end && len > 0).then(|| (&text[1..=len], quoted))
 }
 
-/// All directives of a text.
+/// Iterates over the directives of a text.
 pub(super) struct Directives<'a> {
     text: &'a [u8],
     at: usize,

@@ -1,9 +1,9 @@
-//! Macros whose state is known without other headers: those that every C++ compiler for Linux
-//! defines or leaves undefined, and those that the file itself defines.
+//! Macros whose state is known without other headers. Every C++ compiler for Linux defines some of
+//! them and leaves others undefined. The file itself defines the rest.
 
 use crate::id::FastMap;
 
-/// True, false or unknown.
+/// The truth of a condition; `None` if it is unknown.
 pub(super) type Truth = Option<bool>;
 
 /// The state of a macro, as far as it is known.
@@ -15,7 +15,7 @@ pub(super) enum Macro {
     Number(i64),
     /// It is defined, but its value is empty, unknown or not a signed integer.
     Defined,
-    /// Nothing is known about it.
+    /// Its state is unknown.
     Unknown,
 }
 
@@ -99,7 +99,8 @@ impl Macros {
         }
     }
 
-    /// Handles a `#define` or `#undef`. `active` is true if the line is compiled.
+    /// Handles a `#define` or `#undef`. `rest` is the text after the keyword. `active` is true if
+    /// the line is compiled.
     pub(super) fn set(&mut self, rest: &[u8], is_define: bool, active: Truth) {
         let name = name(rest);
         let value = match active {
@@ -108,7 +109,7 @@ impl Macros {
             Some(true) if !is_define => Macro::Undefined,
             Some(true) => {
                 let body = rest[name.len()..].trim_ascii();
-                // `condition` computes with signed numbers, so an unsigned value counts as unknown.
+                // `condition` computes with signed numbers, so an unsigned value becomes `Defined`.
                 let signed =
                     Some(body).filter(|body| !body.ends_with(b"u") && !body.contains(&b'U'));
                 signed.and_then(number).map_or(Macro::Defined, Macro::Number)

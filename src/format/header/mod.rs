@@ -18,14 +18,14 @@ pub const MOST: u64 = 16 << 20;
 /// Upper bound for nested conditions, far above real headers.
 const DEEPEST: usize = 1000;
 
-/// One `#include`.
+/// An `#include` or `#import` directive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Include {
     /// The name as written.
     pub name: Vec<u8>,
     /// True for `"name"`: the directory of the file is searched first.
     pub quoted: bool,
-    /// The line, from 1.
+    /// The line of the directive, from 1.
     pub line: u32,
 }
 
@@ -67,7 +67,7 @@ struct ConditionalGroup {
     outer: Truth,
     /// True if an earlier branch was compiled.
     taken: Truth,
-    /// The condition of this branch.
+    /// True if the current branch is the one that the group compiles.
     now: Truth,
 }
 
@@ -147,9 +147,9 @@ impl Reader {
                     self.guard = Guard::Open(self.out.len());
                 }
             }
-            // A directive follows the guard. If the command line defines the guard's name, the
-            // compiler skips the guarded includes and compiles the rest. So these includes are not
-            // certain.
+            // Another directive follows the guard. If the command line defines the guard's name,
+            // the compiler skips the guarded includes, but compiles the rest. So the guarded
+            // includes are not certain.
             Guard::Closed(inside) => drop(self.out.drain(inside)),
             guard @ (Guard::Open(_) | Guard::None) => self.guard = guard,
         }
@@ -167,7 +167,8 @@ impl Reader {
         }
     }
 
-    /// Handles an `#if`. `guarded` is NAME in `#ifndef NAME` and `#if !defined(NAME)`.
+    /// Handles an `#if`. `guarded` is NAME in `#ifndef NAME` and `#if !defined(NAME)`. `None` if
+    /// conditions are nested too deep.
     fn open(&mut self, condition: Truth, guarded: Option<&[u8]>) -> Option<()> {
         let outer = self.active();
         let is_first = self.groups.is_empty() && condition.is_none();
@@ -178,7 +179,7 @@ impl Reader {
         (self.groups.len() <= DEEPEST).then_some(())
     }
 
-    /// Handles another branch of the innermost `#if`.
+    /// Handles another branch of the innermost `#if`; `None` if no `#if` is open.
     fn branch(&mut self, condition: Truth) -> Option<()> {
         // A guard has one branch, so this `#ifndef` was not a guard.
         if let Guard::Open(from) = self.guard

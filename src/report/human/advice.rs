@@ -61,7 +61,8 @@ impl Sheet<'_> {
         }
     }
 
-    /// The library that lacks a version: its soname, or its file name if it has none.
+    /// The needed name of the library that lacks a version; its file name if the finding has no
+    /// library.
     fn needed_from(&self, entry: &ReportEntry<'_>, first: &ReportFinding) -> String {
         let provider = || {
             let provider = self.entries.evidence(entry, EvidenceKind::Provider);
@@ -71,13 +72,14 @@ impl Sheet<'_> {
         first.library.as_deref().map(show).or_else(provider).unwrap_or_default()
     }
 
-    /// Text before a command. With stages, paths in commands are relative to a staging directory.
+    /// Adds to `text`, which precedes a command, that paths are relative to the staging directory.
+    /// Without stages, `text` stays as it is.
     pub(super) fn in_stage(&self, text: &str) -> String {
         let place = if self.report.layers.is_some() { ", in the staging directory" } else { "" };
         format!("{text}{place}")
     }
 
-    /// Advice about a library or interpreter that was found outside of a store or prefix.
+    /// Writes advice about a library or interpreter that was found outside of the store or prefix.
     fn bring_inside(
         &self,
         entry: &ReportEntry<'_>,
@@ -100,8 +102,8 @@ impl Sheet<'_> {
         page.help(text, None)
     }
 
-    /// Advice about glibc in a prefix. A search path alone would combine it with the loader of the
-    /// system (`mixed-runtime`).
+    /// Writes advice about a glibc that is in a prefix. A search path alone would combine this
+    /// glibc with the loader of the system (`mixed-runtime`).
     fn use_loader_of(&self, directory: &Path, page: &mut LabelledLines<'_>) -> io::Result<()> {
         let text = self.in_stage(
             "remove the candidate, because glibc works only under the loader of the same build. Or \
@@ -133,15 +135,15 @@ impl Sheet<'_> {
         best.map(|(path, _)| path).collect()
     }
 
-    /// True if one installed library defines all symbols of an entry. Then the advice does not
-    /// suggest a host program.
+    /// True if one installed library defines all symbols of an entry. The advice then names that
+    /// library and does not suggest a host program.
     fn is_found(&self, entry: &ReportEntry<'_>) -> bool {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
         let installed = candidates.into_iter().filter(|e| e.how.as_deref() == Some(INSTALLED));
         defining_all(entry, installed).next().is_some()
     }
 
-    /// Advice about archives missing from a list.
+    /// Writes the command that regenerates a list of archives, for a list that omits some of them.
     fn regenerate(&self, entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
         let mut fixes = entry.findings.iter().flat_map(|finding| &finding.fix);
         let listed = fixes.find(|fix| fix.intent == FixKind::AddToList);
@@ -180,7 +182,8 @@ impl Sheet<'_> {
         page.help("regenerate the list", Some(&command))
     }
 
-    /// Adds the advice to build without the members that refer to the undefined symbols.
+    /// Writes the alternative: to build without the members that refer to the undefined symbols.
+    /// Writes nothing if no member is known.
     fn leave_out(&self, entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
         let findings = entry.findings.iter().copied();
         let members =
@@ -190,7 +193,7 @@ impl Sheet<'_> {
         page.help(&format!("or stop building the members that refer to {them}: {members}"), None)
     }
 
-    /// Advice about undefined symbols, with or without a provider.
+    /// Writes advice about undefined symbols, with or without a candidate that defines them.
     fn link(
         &self,
         entry: &ReportEntry<'_>,
@@ -213,7 +216,7 @@ impl Sheet<'_> {
             return self.or_host(&text, entry, page);
         }
         let near = self.entries.evidence(entry, EvidenceKind::NearMiss);
-        // A file is not built against itself.
+        // A near miss in a file of the entry is ignored: a file is not rebuilt against itself.
         let own: BTreeSet<PathBuf> =
             order::set(entry.files().iter().map(|(finding, _)| finding.full_path()));
         let changed = near.iter().filter(|evidence| !evidence.minor);
@@ -282,6 +285,7 @@ impl Sheet<'_> {
 }
 
 /// The library that should define all symbols of an entry, by the versions of the references.
+/// `None` if there is no such library, or if there are several.
 fn only_library<'e>(entry: &ReportEntry<'e>) -> Option<&'e [u8]> {
     let mut libraries = entry.findings.iter().map(|finding| finding.library.as_deref());
     let first = libraries.next()??;
@@ -320,8 +324,8 @@ const GLIBC: [&[u8]; 9] = [
     b"libanl.so.1",
 ];
 
-/// The directory of the candidate, if it is a library of glibc outside of a store. In a store,
-/// programs have the loader of their glibc.
+/// The directory of the candidate, if the missing library belongs to glibc and the candidate is
+/// outside of a store. In a store, programs have the loader of their glibc.
 fn bundled_libc<'c>(finding: &ReportFinding, candidate: &'c Path) -> Option<&'c Path> {
     let library = finding.library.as_deref().filter(|library| GLIBC.contains(library));
     library.filter(|_| store_of(candidate).is_none())?;

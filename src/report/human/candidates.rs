@@ -1,5 +1,5 @@
 //! The files that could satisfy an entry, the archive members that refer to its symbols, and the
-//! fixes. A candidate has the reason why the loader did not take it.
+//! fixes. A candidate has the reason why the loader did not use it.
 
 use super::Sheet;
 use crate::demangle::demangle;
@@ -20,7 +20,7 @@ const MOST: usize = 5;
 const MOST_FIXES: usize = 20;
 
 /// A candidate with its package, and the symbols that it defines. `reason` says why the loader did
-/// not take it.
+/// not use it.
 struct CandidateFile<'a> {
     name: String,
     /// The label of its line.
@@ -81,8 +81,8 @@ impl Sheet<'_> {
                 let words: Vec<String> = packages.split(", ").map(name).collect();
                 file = format!("{file} ({})", words.join(", "));
             }
-            // The reason for an installed file names one program. In a group, each object has
-            // another program.
+            // The reason for an installed file names one program. In a group, each object has a
+            // different program.
             let is_installed = evidence.is_of_system();
             let is_kept = !is_installed || entry.group.is_none();
             let reason = evidence.reason.as_deref().filter(|_| is_kept);
@@ -158,7 +158,7 @@ pub(super) fn fixes(entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io
     page.more(hidden, "fix", "fixes")
 }
 
-/// All of a fix except its verification.
+/// The fields that identify a fix, without `from` and `proof`.
 fn key(fix: &Fix) -> impl Ord + '_ {
     (fix.intent, &fix.list, &fix.set, &fix.file, &fix.entry, &fix.from)
 }

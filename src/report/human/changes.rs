@@ -42,8 +42,8 @@ impl Sheet<'_> {
         page.more(symbols.len().saturating_sub(most), "symbol", "symbols")
     }
 
-    /// The text about one symbol: its name, its change, the first file that uses it, and the number
-    /// of other such files.
+    /// The text about one symbol: its name, its change, the first file that uses it, and how many
+    /// other files use it.
     fn change(&self, pieces: &[&Evidence]) -> String {
         let change = pieces[0];
         let raw = change.symbol.as_deref().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Writes the parts of an entry about files of one process that are copies of a library or define
-//! the same symbols, and about references that bind to another library's definition.
+//! Writes the lines about files of one process that are copies of a library or define the same
+//! symbols. Also writes the lines about references that bind to another library's definition.
 
 use super::Sheet;
 use crate::demangle::demangle;
@@ -39,15 +39,15 @@ impl Sheet<'_> {
             let file = name(&self.entries.short(path));
             page.item("may load", &format!("{} by {file} (dlopen)", show(library)))?;
         }
-        // The heading names a single symbol.
+        // If there is only one symbol, the heading names it.
         if bound.len() > 1 {
             symbols(&bound, page)?;
         }
         if bound.is_empty() { Ok(()) } else { self.users(entry, &bound, page) }
     }
 
-    /// Writes the files with the references. Rules about the references of one file have it only in
-    /// `bound`.
+    /// Writes the files that have the references to the symbols. If only one file refers to the
+    /// symbols, its path is in `bound`, and the findings have no evidence of the kind `Reference`.
     fn users(
         &self,
         entry: &ReportEntry<'_>,
@@ -74,7 +74,7 @@ impl Sheet<'_> {
 }
 
 /// Writes the symbols in one line. With `-v`, or if a symbol has a demangled name or sizes, each
-/// has its own line.
+/// symbol has its own line.
 fn symbols(bound: &[&Evidence], page: &mut LabelledLines<'_>) -> io::Result<()> {
     let (listed, all) = listed(bound);
     let shown = &listed[..listed.len().min(page.limit(MOST))];
@@ -91,7 +91,8 @@ fn symbols(bound: &[&Evidence], page: &mut LabelledLines<'_>) -> io::Result<()> 
     page.more_of((shown.len(), listed.len(), all), "symbol", "symbols")
 }
 
-/// The items of a list in the report, and the number of all items.
+/// The items that the report lists, and the number of all items. Items beyond a limit are only
+/// counted.
 fn listed<'e>(list: &[&'e Evidence]) -> (Vec<&'e Evidence>, usize) {
     let listed: Vec<&Evidence> = list.iter().copied().filter(|one| one.more.is_none()).collect();
     let all = listed.len() + list.iter().filter_map(|one| one.more).sum::<usize>();

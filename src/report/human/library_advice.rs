@@ -16,7 +16,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 impl Sheet<'_> {
-    /// Advice about a library or interpreter that was not found.
+    /// Writes advice about a library or interpreter that was not found.
     pub(super) fn find(
         &self,
         entry: &ReportEntry<'_>,
@@ -68,7 +68,8 @@ impl Sheet<'_> {
         self.add_ways(entry, page)
     }
 
-    /// Advice to add the directory of a candidate to the search paths of the files that need it.
+    /// Writes the advice to add the directory of a candidate to the search paths of the files that
+    /// need the library.
     fn add_ways(&self, entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
         let files = entry.files();
         let ways = files.iter().filter_map(|(finding, _)| {
@@ -108,7 +109,7 @@ impl Sheet<'_> {
         self.or_host(&text, entry, page)
     }
 
-    /// Advice about a needed name with a slash, for which the loader does not search.
+    /// Writes advice about a needed name with a slash, for which the loader does not search.
     fn search_for(
         &self,
         entry: &ReportEntry<'_>,
@@ -131,8 +132,8 @@ impl Sheet<'_> {
         page.help(&self.in_stage(&text), Some(&command))
     }
 
-    /// The nearest candidate for a finding that an entry of a search path leads to, with the entry.
-    /// The candidates of the system count only if there are no others.
+    /// The nearest reachable candidate for a finding, with the entry for a search path that leads
+    /// to it. Candidates of the system are used only if there are no others.
     fn nearest_way<'e>(&'e self, finding: &'e ReportFinding) -> Option<(&'e Path, Vec<u8>)> {
         let candidates = self.entries.causes.evidence(finding, EvidenceKind::Candidate);
         let candidates = candidates.filter(|one| !one.is_program() && one.entry.is_some());
@@ -153,7 +154,8 @@ impl Sheet<'_> {
         !reason.is_some_and(|reason| reason.contains(NOT_SEARCHED))
     }
 
-    /// The first path of a missing library that this user may not read. The file may be the library.
+    /// The first tried path that this user has no permission to read. The file there may be the
+    /// missing library.
     fn unreadable(&self, entry: &ReportEntry<'_>) -> Option<String> {
         let denied = describe(Errno::ACCESS);
         let tried = self.entries.evidence(entry, EvidenceKind::Tried);
@@ -161,8 +163,8 @@ impl Sheet<'_> {
         tried.into_iter().find(is_denied)?.path.as_deref().map(show_path)
     }
 
-    /// Advice about a library whose candidates, if there are any, no entry of a search path leads
-    /// to.
+    /// The advice for a library that has no candidates, or only candidates that no search path can
+    /// reach.
     fn without_way(&self, entry: &ReportEntry<'_>, first: &ReportFinding, library: &str) -> String {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate).into_iter();
         let mut reasons = candidates.filter_map(|one| one.reason.as_deref());
@@ -172,15 +174,15 @@ impl Sheet<'_> {
         }
     }
 
-    /// True if the loader searches an RPATH for a missing library. The object that needs the library
-    /// then has or inherits an RPATH, which a new RUNPATH would turn off.
+    /// True if the loader searches an RPATH for a missing library. The object that needs the
+    /// library then has or inherits an RPATH, which a new RUNPATH would turn off.
     fn searches_rpath(&self, finding: &ReportFinding) -> bool {
         let mut tried = self.entries.causes.evidence(finding, EvidenceKind::Tried);
         tried.any(|one| one.how.as_deref() == Some("rpath"))
     }
 
-    /// The path at which the loader stops searching an object's search path. A new entry at the end
-    /// of that search path has no effect.
+    /// The path at which the loader stops searching an object's RPATH or RUNPATH; `None` if it
+    /// searches to the end. A new entry at the end of that search path has no effect.
     fn end_of_search(&self, entry: &ReportEntry<'_>) -> Option<String> {
         let tried = self.entries.evidence(entry, EvidenceKind::Tried).into_iter();
         let mut own = tried.filter(|one| matches!(one.how.as_deref(), Some("rpath" | "runpath")));
@@ -188,9 +190,9 @@ impl Sheet<'_> {
         own.find(ends)?.path.as_deref().map(show_path)
     }
 
-    /// Advice to reinstall a Debian package, for a file that the package lists and that does not
-    /// exist. The package manager of this system does not install into a sysroot, so there is no
-    /// command for one.
+    /// The advice to reinstall a Debian package, and its command. `None` unless a candidate is a
+    /// missing file that a package lists. The package manager of this system does not install into
+    /// a sysroot. The advice for a sysroot therefore has no command.
     fn restore(&self, entry: &ReportEntry<'_>) -> Option<(String, Option<String>)> {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
         let removed = candidates.into_iter().find(|e| e.how.as_deref() == Some(REMOVED))?;
@@ -206,8 +208,8 @@ impl Sheet<'_> {
     }
 }
 
-/// Advice about a library without a candidate. It has the command that finds the library's package
-/// or adds the library to the wheel.
+/// The advice for a library without a candidate: a command that finds the package of the library,
+/// or one that adds the library to the wheel.
 fn install(finding: &ReportFinding, library: &str) -> String {
     let shown = name(library);
     let path = finding.full_path();

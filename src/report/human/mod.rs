@@ -41,7 +41,7 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     render_with(report, how, out, |_| Ok(()))
 }
 
-/// Like [`render`], with the lines that `totals` writes before the next command to type.
+/// Like [`render`]. `totals` writes more lines between the summary and the suggested command.
 pub(crate) fn render_with(
     report: &Report,
     how: &Rendering<'_>,
@@ -71,7 +71,7 @@ pub(crate) fn steps(
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    // `verbose` turns groups off, because a group may have causes about other names.
+    // `verbose` gives each cause its own entry. A group may have causes about other names.
     let apart = Style { verbose: true, quiet: false, ..style };
     // Views write full paths, so no prefix is removed.
     let entries = Entries { prefix: None, ..Entries::of(report, apart) };
@@ -124,7 +124,7 @@ impl Sheet<'_> {
         Ok(())
     }
 
-    /// Writes an entry.
+    /// Writes an entry: its heading, the sections for its kind of cause, and the advice.
     fn entry(&self, entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
         let (code, level) = entry.level_name();
         let tag = format!("{level}[{}]", entry.cause.rule);
@@ -178,8 +178,8 @@ impl Sheet<'_> {
         page.more(findings.len().saturating_sub(most), "finding", "findings")
     }
 
-    /// For `-v`: writes each finding with its own evidence, and with the command that shows the
-    /// fact in another tool. Other sections list the findings about symbols.
+    /// With `-v`, writes each finding with its own evidence, and the command with which another
+    /// tool shows it. Findings about symbols are skipped, because other sections list them.
     fn each(&self, entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
         let several = entry.findings.len() > 1;
         for finding in entry.findings.iter().filter(|finding| finding.symbol.is_none()) {
@@ -199,7 +199,7 @@ impl Sheet<'_> {
         Ok(())
     }
 
-    /// The command that shows a finding, with paths of this machine.
+    /// The command with which another tool shows a finding. Its paths are valid on this machine.
     fn witness(&self, finding: &ReportFinding, command: &str) -> String {
         let path = finding.full_path();
         let own = format!(" {}", shell_path(&path));
@@ -219,7 +219,8 @@ impl Sheet<'_> {
     }
 }
 
-/// For a finding about the size of an image: writes the largest parts.
+/// Writes the largest parts of a loaded image, for a finding about the size of the image. Writes
+/// nothing for other findings.
 fn largest(finding: &ReportFinding, page: &mut LabelledLines<'_>) -> io::Result<()> {
     let parts = finding.evidence_of(EvidenceKind::Reference);
     let mut parts = parts.filter(|part| part.how.as_deref() == Some(LARGEST));

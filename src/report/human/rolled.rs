@@ -1,4 +1,4 @@
-//! Groups of causes in one directory: their files and symbols, with counts.
+//! The body of an entry for a group of causes in one directory: files and symbols, with counts.
 
 use crate::demangle::demangle;
 use crate::order::Arrange as _;
@@ -12,10 +12,12 @@ use std::path::Path;
 
 /// Maximum number of files that are listed for an entry.
 const MOST_FILES: usize = 8;
-/// Maximum number of symbols that are listed for an entry, if more than one would be hidden.
+/// Maximum number of symbols that are listed for an entry. If there is only one more, all are
+/// listed.
 const MOST_SYMBOLS: usize = 6;
 
-/// Writes the files and symbols of an entry.
+/// Writes the files and symbols of an entry. If its findings have no symbols, writes each file with
+/// the message of its first finding.
 pub(super) fn rolled(entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
     let directory = entry.group.and_then(|group| group.directory.as_deref());
     let below = |path: &Path| {

@@ -1,6 +1,5 @@
-//! Undefined symbols, each once. A symbol has the time of the failure, the files in which the
-//! loader searched for it, and definitions that nearly fit. Also the references that a missing
-//! library explains.
+//! Writes undefined symbols, each once: with the time of the failure, the files in which the loader
+//! searched, and near misses. Also writes the references that a missing library explains.
 
 use super::Sheet;
 use crate::demangle::demangle;
@@ -17,7 +16,7 @@ use std::path::Path;
 /// Upper bound for the symbols of one entry without `-v`.
 const MOST: usize = 20;
 /// If there are more symbols than this, they share lines. With `-v`, or if a listed symbol has a
-/// version, a demangled name or a near miss, each has its own line.
+/// version, a demangled name or a near miss, each symbol has its own line.
 const LIST: usize = 6;
 /// Maximum number of files of a scope that are listed without `-v`.
 const MOST_SEARCHED: usize = 4;

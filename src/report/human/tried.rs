@@ -12,28 +12,28 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-/// Upper bound for the paths shown without `-v`.
+/// Maximum number of tried paths that are listed without `-v`.
 const MOST: usize = 4;
-/// The start of the reason if the file does not exist.
+/// The start of the reason for a tried path that does not exist.
 const ABSENT: &str = "no such file or directory";
-/// The reason if its directory does not exist.
+/// The reason for a tried path whose directory does not exist.
 const NO_DIRECTORY: &str = "no such directory";
 
-/// How a path failed. The order is that of the report.
+/// The reasons why tried paths failed, in the order of the report.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Miss {
-    /// The path exists but cannot be loaded: another machine, no permission, no regular file, or
-    /// DF_1_NODEFLIB forbids its directory.
+    /// The path exists but cannot be loaded: it is for another machine, lacks permissions or is not
+    /// a regular file, or DF_1_NODEFLIB forbids its directory.
     File,
-    /// The path does not exist.
+    /// A path outside of the default directories does not exist.
     Named,
-    /// A search path names a directory that does not exist.
+    /// The directory of the path does not exist. It is not a default directory.
     Directory,
-    /// ld.so.cache has no entry.
+    /// ld.so.cache has no entry through which the library can be loaded.
     Cache,
-    /// A default directory.
+    /// A default directory lacks the file, or does not exist.
     Default,
-    /// A subdirectory for processors with extensions (`glibc-hwcaps`).
+    /// A subdirectory for processors with extensions (`glibc-hwcaps`) lacks the file.
     Minor,
 }
 
@@ -97,7 +97,7 @@ fn words(evidence: &Evidence) -> String {
     format!("{}{}{}", name(&path), how.unwrap_or_default(), reason.unwrap_or_default())
 }
 
-/// Writes the default directories. None of them has the file.
+/// Writes the default directories, none of which has the file, in one line.
 fn defaults(tried: &[&Evidence], page: &mut LabelledLines<'_>) -> io::Result<()> {
     let mut directories: Vec<String> = Vec::new();
     for path in tried.iter().filter_map(|evidence| evidence.path.as_deref()) {

@@ -29,7 +29,8 @@ impl Sheet<'_> {
         self.files("needed by", entry, page)
     }
 
-    /// Writes the files that refer to undefined symbols. The heading names a single file.
+    /// Writes the files that refer to undefined symbols. If there is only one file, the heading
+    /// names it.
     pub(super) fn undefined_in(
         &self,
         entry: &ReportEntry<'_>,
@@ -69,8 +70,8 @@ impl Sheet<'_> {
     }
 
     /// For an entry about one file, writes the chain of needs from the first entry point to that
-    /// file. Entries about copies have it only with `-v`, because other lines already say which
-    /// file needs each copy.
+    /// file. Entries about copies have the chain only with `-v`, because other lines already say
+    /// which file needs each copy.
     pub(super) fn chain(
         &self,
         entry: &ReportEntry<'_>,
@@ -104,7 +105,7 @@ impl Sheet<'_> {
         if hops.len() > 1 { page.item("loaded by", &hops.join(" > ")) } else { Ok(()) }
     }
 
-    /// Writes the entry points of the findings. If all of them are files of the entry, writes
+    /// Writes the entry points of the findings. If all entry points are files of the entry, writes
     /// nothing.
     pub(super) fn affected(
         &self,
@@ -122,7 +123,7 @@ impl Sheet<'_> {
         self.entry_points(&roots.into_iter().collect::<Vec<_>>(), page)
     }
 
-    /// Writes entry points, if there are several.
+    /// Writes the number of entry points and their names. Writes nothing for fewer than two.
     pub(super) fn entry_points(
         &self,
         roots: &[&Path],

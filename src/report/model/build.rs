@@ -1,5 +1,5 @@
-//! Builds the model from an audit, and from its findings with levels and waivers. Code outside of
-//! this folder computes no part of a report.
+//! Builds the model from an audit, and from its findings with levels and waivers. All parts of a
+//! report are computed in this folder.
 
 use super::cause::{self, CauseKind, NamedCause};
 use super::definers::Definers;
@@ -35,7 +35,7 @@ use std::sync::Arc;
 /// Parts of a report that are expensive to compute and that only some outputs need.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Parts {
-    /// The files.
+    /// The ELF files that were read, with their needs.
     pub files: bool,
     /// The audited archives, with counts of members and of undefined names.
     pub archives: bool,
@@ -50,7 +50,7 @@ impl Parts {
 }
 
 impl Report {
-    /// The report of an audit.
+    /// The report of `audit`. `triage` has its findings. Parts that `parts` omits stay empty.
     pub fn new(audit: &Audit, plan: &Plan, triage: Triage, parts: Parts) -> Self {
         let counts = counts(&triage);
         let complete = triage.complete;
@@ -221,7 +221,7 @@ fn escaped(path: &Path) -> Vec<u8> {
     escaped.collect()
 }
 
-/// Gives ids to the causes of findings.
+/// Names the causes of findings, and gives each cause an id.
 struct Naming<'a> {
     prefixes: &'a Prefixes,
     definers: Definers,
@@ -393,19 +393,19 @@ fn kind(role: Role) -> Option<&'static str> {
     }
 }
 
-/// The links to an audited file.
+/// The links to an audited file; empty for a dependency.
 fn names(facts: &FileFacts) -> Vec<Name<'static>> {
     let names = facts.names.iter().filter(|_| facts.audited);
     names.map(|name| Name(name.path.as_os_str().as_bytes().to_vec().into())).collect()
 }
 
-/// The GPU targets of a file.
+/// The GPU targets of a file's device code; empty without device code.
 fn targets(audit: &Audit, file: FileId) -> Vec<String> {
     let offers = audit.devices.offers(Unit::File(file));
     offers.iter().map(|offer| offer.target.to_string()).collect()
 }
 
-/// The prefix of an audited file.
+/// The prefix of an audited file; `None` for a dependency and for a file outside of all prefixes.
 fn prefix_of(audit: &Audit, facts: &FileFacts) -> Option<Arc<Path>> {
     let located = facts.audited.then(|| audit.prefixes.locate(&facts.path))?;
     located.prefix.map(Arc::from)

@@ -30,11 +30,11 @@ use std::sync::Arc;
 /// A group of findings that one repair would remove.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Cause {
-    /// Kind and key; stable across runs.
+    /// The kind and the key of the cause, separated by a colon; stable across runs.
     pub id: Arc<str>,
-    /// Its kind.
+    /// The kind of the cause, which is also the first part of `id`.
     pub kind: CauseKind,
-    /// One line, human-readable.
+    /// The subject and the defect in one line for people.
     pub title: String,
     /// The rule of the finding with the highest level. Among equal levels, a finding about a symbol
     /// comes first.
@@ -43,19 +43,19 @@ pub struct Cause {
     /// The highest level of its findings.
     #[serde(with = "level")]
     pub level: Level,
-    /// Number of findings.
+    /// Number of findings of the cause.
     pub findings: usize,
-    /// Number of files.
+    /// Number of distinct files that the findings are about.
     pub files: usize,
-    /// Number of entry points.
+    /// Number of distinct entry points under which the findings occur.
     pub roots: usize,
-    /// Number of distinct symbols.
+    /// Number of distinct symbols that the findings are about.
     #[serde(default)]
     pub symbols: usize,
-    /// Directories of the files; those with the most findings come first.
+    /// Directories of the files, sorted by number of findings, descending.
     #[serde(default)]
     pub places: Vec<AffectedDirectory>,
-    /// The id of the group that it belongs to.
+    /// The id of the [`super::CauseGroup`] that has this cause; `None` if no group has it.
     #[serde(default)]
     pub group: Option<Arc<str>>,
     /// The fixes of its findings, each once.
@@ -65,7 +65,8 @@ pub struct Cause {
 }
 
 impl Cause {
-    /// True if the cause is about all undefined symbols of an object, because no definer is known.
+    /// True if the cause is about all undefined symbols of an object, because no file that defines
+    /// them is known.
     pub fn lacks_provider(&self) -> bool {
         let key = self.id.strip_prefix(CauseKind::ProviderNotLinked.name());
         key.is_some_and(|key| key.starts_with(UNKNOWN_KEY))
@@ -75,12 +76,13 @@ impl Cause {
 /// A directory with files of a cause.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AffectedDirectory {
-    /// Its path. It is relative if the files have relative paths and belong to no prefix.
+    /// The path of the directory. It is relative if the files have relative paths and belong to no
+    /// prefix.
     #[serde(with = "raw")]
     pub path: PathBuf,
-    /// Number of files.
+    /// Number of files of the cause in this directory.
     pub files: usize,
-    /// Number of findings.
+    /// Number of findings of the cause in this directory.
     pub findings: usize,
 }
 
@@ -104,14 +106,15 @@ pub enum CauseKind {
     PolicyEntry,
     /// The system has no loader for a machine. All objects of the machine have one cause.
     NoLoader,
-    /// The result depends on an option that the command line lacks. All files have one cause.
+    /// The result depends on an option that the command line lacks. All findings that lack the same
+    /// option have one cause.
     MissingOption,
     /// A finding that is its own cause.
     Finding,
 }
 
 impl CauseKind {
-    /// The kind's prefix in ids.
+    /// The name of the kind, which is the first part of ids.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::LibraryNotFound => "library-not-found",
@@ -131,7 +134,7 @@ pub(super) struct NamedCause {
     pub(super) kind: CauseKind,
     key: String,
     pub(super) title: String,
-    /// The file that the key identifies, if any. Equal keys of two files are two causes.
+    /// The file that the key identifies, if any. Two files with equal keys have two causes.
     pub(super) file: Option<PathBuf>,
 }
 
@@ -152,7 +155,7 @@ impl NamedCause {
     }
 }
 
-/// Names the cause of one finding; `hint` comes from its rule.
+/// The cause of one finding, by kind, key and title. `hint` comes from the finding's rule.
 pub(super) fn name(
     finding: &ReportFinding,
     hint: Option<&CauseHint>,
@@ -207,8 +210,8 @@ pub(super) fn name(
     }
 }
 
-/// The cause of a soname or interpreter that was not found, or for which all files that were found
-/// are unusable.
+/// The cause for a soname or interpreter that was not found, or for which every file that was found
+/// is unusable.
 fn not_found(finding: &ReportFinding, name: &[u8]) -> NamedCause {
     let key = show(name);
     let title = match &*finding.rule {
@@ -227,7 +230,8 @@ fn not_found(finding: &ReportFinding, name: &[u8]) -> NamedCause {
     NamedCause::new(CauseKind::LibraryNotFound, key, title)
 }
 
-/// The text for a path in a package, in the ids of causes.
+/// The text for a path in a package, in the ids of causes: the package and the path, without the
+/// hashes of store items. Only the path if `package` is empty.
 fn in_package(package: &str, path: &[u8]) -> String {
     let path = show(&without_hashes(path));
     if package.is_empty() { path } else { format!("{package}/{path}") }
@@ -246,8 +250,8 @@ fn file_key(path: &Path, prefixes: &Prefixes) -> String {
     }
 }
 
-/// The cause of an archive missing from a list. The first fix adds the archive that defines the
-/// symbol, and the other fixes add its dependencies.
+/// The cause of an archive missing from a list; `None` if no fix adds to a list. The first such fix
+/// adds the archive that defines the symbol, and the other fixes add its dependencies.
 fn unlisted(finding: &ReportFinding, prefixes: &Prefixes) -> Option<NamedCause> {
     let fix = finding.fix.iter().find(|fix| fix.intent == FixKind::AddToList)?;
     let entry = show(fix.entry.as_deref()?);
@@ -311,7 +315,7 @@ pub(super) fn gather(
 }
 
 /// The causes of `findings`. A cause that is also in `before` keeps its kind, title and evidence.
-/// Another cause has the kind [`CauseKind::Finding`].
+/// Any other cause gets the kind [`CauseKind::Finding`].
 pub(super) fn gather_again(findings: &mut [ReportFinding], before: &[Cause]) -> Vec<Cause> {
     let same = |cause: &Cause| (Arc::clone(&cause.id), (cause.kind, cause.title.clone()));
     let mut known: FastMap<Arc<str>, (CauseKind, String)> = before.iter().map(same).collect();
@@ -423,8 +427,8 @@ impl<'r> Causes<'r> {
         Self(report.causes.iter().map(|cause| (&*cause.id, cause)).collect())
     }
 
-    /// The evidence of one kind for a finding: the finding's own, or else that of its cause. A
-    /// waived finding holds all of its evidence itself.
+    /// The evidence of one kind for a finding: the finding's own evidence, or else the evidence of
+    /// its cause. A waived finding holds all of its evidence itself.
     pub fn evidence<'f>(
         &self,
         finding: &'f ReportFinding,

@@ -1,7 +1,7 @@
-//! Chooses among the files that define an undefined symbol. An object should be linked with the file
-//! that defines most of its undefined symbols: a function with a common name, such as `xstrdup`,
-//! has definitions in libraries that have nothing to do with the object. `build` counts before
-//! `cause` names the causes.
+//! Chooses among the files that define an undefined symbol. An object should be linked with the
+//! file that defines the most of its undefined symbols. Other candidates may be unrelated libraries
+//! that define a function with a common name, such as `xstrdup`. `build` counts the definitions
+//! before `cause` names the causes.
 
 use super::finding::ReportFinding;
 use crate::finding::{CauseHint, Evidence, EvidenceKind, Finding};
@@ -15,13 +15,14 @@ use std::sync::Arc;
 pub(super) struct Definers(FastMap<Arc<Located>, FastMap<Arc<Path>, usize>>);
 
 impl Definers {
-    /// Counts the candidates of a finding about an undefined symbol of a linked object. Archives
-    /// are left out: each member is linked with what it needs itself.
+    /// Counts the candidates of a finding about an undefined symbol of a linked object. Findings
+    /// about archives are left out, because each member is linked with the libraries that it needs
+    /// itself.
     pub(super) fn count(&mut self, finding: &Finding) {
         if !matches!(finding.cause, Some(CauseHint::UndefinedIn)) {
             return;
         }
-        // Several members of an archive may define a symbol.
+        // Several members of an archive may define the symbol. The archive is counted once.
         let mut met: Vec<&Arc<Path>> = Vec::new();
         for path in linkable(&finding.evidence) {
             if !met.contains(&path) {
@@ -37,12 +38,12 @@ impl Definers {
         }
     }
 
-    /// The candidate that defines most undefined symbols of the finding's object. Of several, the
-    /// first one.
+    /// The candidate that defines the most undefined symbols of the finding's object; the first of
+    /// several. `None` if there is no candidate.
     pub(super) fn preferred<'f>(&self, finding: &'f ReportFinding) -> Option<&'f Path> {
         let counts = self.0.get(&finding.file);
         let count = |path: &&Arc<Path>| counts.and_then(|counts| counts.get(*path)).copied();
-        // Of equal ones, `max_by_key` returns the last.
+        // `max_by_key` returns the last of equal candidates, so the order is reversed.
         linkable(&finding.evidence).rev().max_by_key(count).map(|path| &**path)
     }
 }

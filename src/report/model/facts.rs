@@ -14,7 +14,7 @@ use object::elf;
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt as _;
 
-/// The facts of one audit.
+/// Makes the exports, imports and bindings of an audit, for one file or entry point at a time.
 pub struct AuditFacts<'a> {
     audit: &'a Audit,
     /// ELF files in the order of the report.
@@ -29,7 +29,8 @@ impl<'a> AuditFacts<'a> {
         Self { audit, objects, roots: audit.closures.roots.ids().collect() }
     }
 
-    /// The exports of a file in the order of its symbol table; some may occur twice.
+    /// The exports of a file in the order of its symbol table; some may occur twice. `file` is the
+    /// index of the file in the report.
     pub fn exports_in_order(&self, file: usize) -> impl Iterator<Item = Export<'a>> + use<'a> {
         let object = self.objects[file];
         let tables = object.tables.iter();

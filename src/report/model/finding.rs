@@ -11,58 +11,60 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A finding of a report. Keys that do not apply are `None`.
+/// A finding of a report. Optional fields that do not apply are `None`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ReportFinding {
-    /// The rule's id. In a report that was read back, it may be unknown to this version.
+    /// The rule's id. In a report that was read back, this version of linkaudit may not have the
+    /// rule.
     pub rule: Cow<'static, str>,
-    /// Warning or error.
+    /// The level of the finding: warning or error.
     #[serde(with = "level")]
     pub level: Level,
-    /// The file it is about.
+    /// The file that the finding is about.
     #[serde(flatten)]
     pub file: Arc<Located>,
-    /// The first entry point, in byte order of paths, under which it holds.
+    /// The first entry point, in byte order of paths, under which the finding occurs.
     #[serde(with = "raw_option")]
     pub root: Option<Arc<Path>>,
-    /// A symbol, raw.
+    /// The raw name of the symbol that the finding is about.
     #[serde(with = "raw_option")]
     pub symbol: Option<Vec<u8>>,
-    /// A version.
+    /// The symbol version that the finding is about, such as `GLIBC_2.34`.
     #[serde(with = "raw_option")]
     pub version: Option<Vec<u8>>,
-    /// A library, by its name in DT_NEEDED.
+    /// The library that the finding is about, by its name in DT_NEEDED.
     #[serde(with = "raw_option")]
     pub library: Option<Vec<u8>>,
-    /// A GPU target.
+    /// The GPU target that the finding is about.
     #[serde(with = "raw_option")]
     pub target: Option<Vec<u8>>,
-    /// A member of the file, which is an archive.
+    /// The archive member that the finding is about, if the file is an archive.
     #[serde(with = "raw_option")]
     pub member: Option<Vec<u8>>,
-    /// The subject of the finding, if no other key fits.
+    /// A further part of the subject, such as `PT_INTERP`. It is the whole subject if no other
+    /// field fits.
     #[serde(with = "raw_option")]
     pub detail: Option<Vec<u8>>,
-    /// When the defect takes effect.
+    /// When the defect takes effect: at load or at a call. `None` if the rule does not say.
     pub when: Option<When>,
     /// The message, one line without demangled names.
     pub message: String,
     /// The evidence of this finding alone. Evidence that all findings of its cause share is moved
     /// to the cause. [`super::Causes::evidence`] looks in the finding first, then in the cause.
     pub evidence: Vec<Evidence>,
-    /// Fixes that would remove it, verified or not.
+    /// Fixes that would remove the finding, verified or not.
     pub fix: Vec<Fix>,
-    /// A command that shows the fact with another tool.
+    /// A command that shows the fact with another tool; `None` if there is none.
     pub witness: Option<String>,
     /// The fingerprint, stable across rebuilds of the package.
     pub fingerprint: String,
-    /// The id of its cause.
+    /// The id of the cause. [`super::Report::causes`] lacks causes with only waived findings.
     #[serde(default)]
     pub cause: Arc<str>,
 }
 
 impl ReportFinding {
-    /// The finding of a rule. Its cause is set later.
+    /// Converts the finding of a rule. The cause stays empty, and is named later.
     pub(crate) fn of(fact: Finding, level: Level, fingerprint: String) -> Self {
         Self {
             rule: Cow::Borrowed(fact.rule.as_str()),
@@ -85,17 +87,17 @@ impl ReportFinding {
         }
     }
 
-    /// Its own evidence of one kind.
+    /// The evidence of one kind in the finding itself, without the evidence of its cause.
     pub fn evidence_of(&self, kind: EvidenceKind) -> impl Iterator<Item = &Evidence> {
         self.evidence.iter().filter(move |evidence| evidence.kind == kind)
     }
 
-    /// True if it has fixes and all are verified.
+    /// True if the finding has fixes, and all of them are verified.
     pub fn has_proven_fix(&self) -> bool {
         !self.fix.is_empty() && self.fix.iter().all(Fix::is_proven)
     }
 
-    /// The file's whole path.
+    /// The full path of the file: the prefix, if any, and the path below it.
     pub fn full_path(&self) -> PathBuf {
         self.file.full_path()
     }
@@ -104,25 +106,25 @@ impl ReportFinding {
 /// A waived finding.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct WaivedFinding {
-    /// The finding.
+    /// The finding, with all of its evidence.
     #[serde(flatten)]
     pub finding: ReportFinding,
-    /// The waiver.
+    /// The waiver that applies, shared by all findings that it waives.
     pub waiver: Arc<ReportWaiver>,
 }
 
-/// The waiver of a finding.
+/// A policy entry or baseline line that waives findings.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ReportWaiver {
-    /// The kind of its source.
+    /// The kind of the source: policy or baseline.
     pub by: WaivedBy,
-    /// The reason; a line of a baseline may have none.
+    /// The reason that the waiver states; `None` for a baseline line without a reason.
     pub reason: Option<String>,
     /// The name of the policy or baseline.
     pub source: String,
-    /// The line, from 1, if the source has lines.
+    /// The line in the source, from 1; `None` if the source has no lines.
     pub line: Option<u32>,
-    /// The last day on which it applies.
+    /// The last day on which the waiver applies, as `2025-12-31`; `None` if it never expires.
     pub expires: Option<String>,
 }
 
@@ -130,13 +132,13 @@ pub struct ReportWaiver {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WaivedBy {
-    /// In a policy.
+    /// An entry of a policy.
     Policy,
-    /// In a baseline.
+    /// A line of a baseline.
     Baseline,
 }
 
-/// Levels, by their names in reports.
+/// Writes and reads levels by their names in reports.
 pub(super) mod level {
     use crate::catalogue::Level;
     use serde::de::{Deserialize as _, Deserializer, Error as _};

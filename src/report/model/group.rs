@@ -1,7 +1,7 @@
-//! Groups of causes that reports for people show as one. A group has the objects of one directory
-//! with the same kind of defect, or the archives that one list omits. Its causes have the same
-//! rule, level, kind and host program. A cause in a group has the group's id, and otherwise stays
-//! as it is.
+//! Groups of causes. Reports for people show the causes of a group as one entry. A group has the
+//! objects of one directory with the same kind of defect, or the archives that one list omits. Its
+//! causes have the same rule, level, kind and host program. Grouping changes a cause only in its
+//! field `group`, which gets the group's id.
 
 use super::cause::{Cause, CauseKind};
 use super::finding::{ReportFinding, level};
@@ -27,8 +27,8 @@ const CROWD: usize = 20;
 /// A group of similar causes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CauseGroup {
-    /// Kind, rule, list or directory, and host program; stable across runs. If two groups would
-    /// have the same id, the second one gets a number.
+    /// The kind, the rule, the list or directory, and the host program; stable across runs. If two
+    /// groups would have the same id, the second one gets a number.
     pub id: Arc<str>,
     /// The kind of its causes.
     pub kind: CauseKind,
@@ -46,13 +46,13 @@ pub struct CauseGroup {
     /// The host program of its files, if they are plugins.
     #[serde(with = "raw_option")]
     pub host: Option<Arc<Path>>,
-    /// Number of causes.
+    /// Number of causes in the group.
     pub causes: usize,
-    /// Number of findings.
+    /// Number of findings of all causes in the group.
     pub findings: usize,
-    /// Number of files.
+    /// Number of distinct files that the findings are about.
     pub files: usize,
-    /// Number of distinct symbols.
+    /// Number of distinct symbols that the findings are about.
     pub symbols: usize,
 }
 
@@ -65,7 +65,8 @@ struct Alike {
     host: Option<Arc<Path>>,
 }
 
-/// The subject of a group.
+/// The subject of a group: the list that omits archives, or the directory that contains the
+/// objects.
 enum Subject {
     List(Arc<Path>),
     Directory(PathBuf),
@@ -123,7 +124,8 @@ pub(super) fn gather(causes: &mut [Cause], findings: &[ReportFinding]) -> Vec<Ca
     out
 }
 
-/// True for a cause about one object. A large system has hundreds of such causes.
+/// True for a cause about one object. These causes are grouped by directory, because a large system
+/// has hundreds of them.
 fn is_of_one_object(cause: &Cause) -> bool {
     match cause.kind {
         CauseKind::ProviderNotLinked => cause.lacks_provider(),
@@ -146,8 +148,9 @@ fn host(cause: &Cause, findings: &[&ReportFinding]) -> Option<Arc<Path>> {
     roots.find(|root| root.how.is_some()).and_then(|root| root.path.clone())
 }
 
-/// Directories that have at least [`MANY`] causes, with these causes. If there are more than
-/// [`CROWD`] causes in all, a directory with fewer than [`MANY`] passes its causes to its parent.
+/// Directories that have at least [`MANY`] causes, with the indices of these causes. If there are
+/// more than [`CROWD`] causes in all, a directory with fewer than [`MANY`] passes its causes to its
+/// parent.
 fn roll_up(members: Vec<(PathBuf, usize)>) -> Vec<(PathBuf, Vec<usize>)> {
     let is_crowd = members.len() > CROWD;
     let key = |path: PathBuf| (Reverse(path.components().count()), path);

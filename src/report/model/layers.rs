@@ -14,13 +14,13 @@ use std::sync::Arc;
 /// The libraries that entry points load, by layer.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Layers {
-    /// Files of stages, by path.
+    /// The loaded files that come from a stage, sorted by path.
     pub stage: Vec<LayerFile>,
-    /// Files of the sysroot, by path.
+    /// The loaded files that come from the sysroot, sorted by path.
     pub sysroot: Vec<LayerFile>,
 }
 
-/// A file of a layer.
+/// The path of a loaded file, in the audited system.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct LayerFile(#[serde(with = "raw")] pub Arc<Path>);
@@ -29,18 +29,18 @@ pub struct LayerFile(#[serde(with = "raw")] pub Arc<Path>);
 /// took from the system instead.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LikeStage {
-    /// The directory.
+    /// The path of the directory.
     #[serde(with = "raw")]
     pub directory: Arc<Path>,
-    /// The library that was loaded.
+    /// The library that was loaded instead, outside of the directory.
     #[serde(with = "raw")]
     pub loaded: Arc<Path>,
-    /// The library in the directory, with the same soname.
+    /// The library with the same soname, below `usr` in the directory.
     #[serde(with = "raw")]
     pub held: Arc<Path>,
 }
 
-/// The layers of a run with stages.
+/// The files that entry points load, by layer; `None` without stages.
 pub(super) fn layers(audit: &Audit, plan: &Plan) -> Option<Layers> {
     if plan.stages.is_empty() {
         return None;
@@ -69,7 +69,8 @@ fn loaded(audit: &Audit) -> FastSet<FileId> {
     out
 }
 
-/// PATHs that look like stages, each with the first such library by path.
+/// PATHs that look like stages. For each PATH, one library that was loaded from elsewhere: the
+/// first by path.
 pub(super) fn like_stages(audit: &Audit, plan: &Plan) -> Vec<LikeStage> {
     let dirs =
         audit.prefixes.dirs().iter().filter(|dir| plan.stages.is_empty() && dir.parent().is_some());

@@ -47,13 +47,13 @@ pub const SCHEMA: &str = "linkaudit.report/1";
 /// The result of a run. [`super::json`] writes the keys in this order.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct Report {
-    /// [`SCHEMA`]
+    /// The name of the schema: [`SCHEMA`].
     pub schema: String,
     /// The program that made the report.
     pub tool: Tool,
     /// The policies by name, in the order in which they were merged.
     pub policies: Vec<String>,
-    /// True if all files could be read and all questions decided.
+    /// True if the run could read all files and decide all questions.
     pub complete: bool,
     /// Counts of the walk, and of undefined references without findings.
     pub totals: Totals,
@@ -70,30 +70,30 @@ pub struct Report {
     /// The causes, sorted by level and then by number of findings, descending.
     #[serde(default)]
     pub causes: Vec<Cause>,
-    /// Groups of similar causes, in the same order.
+    /// Groups of similar causes, sorted by level and then by number of findings, descending.
     #[serde(default)]
     pub groups: Vec<CauseGroup>,
     /// The lookup scopes of entry points with undefined symbols, sorted by path.
     #[serde(default)]
     pub scopes: Vec<SearchedScope>,
-    /// The reported findings, sorted by path, rule and keys.
+    /// The reported findings, sorted by prefix, path, rule and subject.
     pub findings: Vec<ReportFinding>,
-    /// The waived findings, in the same order.
+    /// The waived findings, sorted by prefix, path, rule and subject.
     pub waived: Vec<WaivedFinding>,
-    /// ELF files that were read, by path. Empty if no output writes them.
+    /// The ELF files that were read, sorted by path. Empty if no output writes them.
     pub files: Vec<File>,
-    /// Audited archives by path. Empty if no output writes them.
+    /// The audited archives, sorted by path. Empty if no output writes them.
     pub archives: Vec<AuditedArchive>,
-    /// Links to directories below the audited paths, with `--facts`.
+    /// Links to directories below the audited paths; `None` without `--facts`.
     #[serde(default)]
     pub directory_links: Option<Vec<DirectoryLink>>,
-    /// Lines of the baseline whose findings no longer occur.
+    /// Stale lines of the baseline, in file order: the run covers them and has no finding for them.
     #[serde(default)]
     pub stale: Vec<StaleLine>,
-    /// The platforms that the files satisfy, if a policy asks for one.
+    /// The platforms that the files satisfy; empty if no policy names a platform.
     #[serde(default)]
     pub platform: Vec<PlatformResult>,
-    /// The libraries that entry points load, by layer, with `--staged`.
+    /// The libraries that entry points load, by layer; `None` without `--staged`.
     #[serde(default)]
     pub layers: Option<Layers>,
     /// PATHs of the command line that look like staging directories.
@@ -106,7 +106,7 @@ pub struct Report {
     /// The result of `--cross-check`; `None` without that option.
     #[serde(default)]
     pub cross_check: Option<ReportCrossCheck>,
-    /// All bindings, if a report with `--facts` was read back.
+    /// All bindings. `Some` only in a report with `--facts` that was read back.
     #[serde(default)]
     pub bindings: Option<Vec<RootBindings<'static>>>,
 }
@@ -114,7 +114,7 @@ pub struct Report {
 /// A symbolic link to a directory.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct DirectoryLink {
-    /// Its path, with links resolved in the directories before it.
+    /// The path of the link, with links resolved in the directories that contain it.
     #[serde(with = "raw")]
     pub path: Arc<Path>,
     /// The directory, links resolved.
@@ -125,51 +125,53 @@ pub struct DirectoryLink {
 /// The program that made a report.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Tool {
-    /// `linkaudit`
+    /// The name of the program: `linkaudit`.
     pub name: String,
-    /// Its version.
+    /// The version of the program, such as `1.2.0`.
     pub version: String,
 }
 
 /// Counts of walked and read entries.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Totals {
-    /// Entries of the walk: the sum of the next six fields, of `foreign` and of `skipped`.
+    /// Number of entries that the walk found: the sum of `elf`, `archives`, `other`, `links`,
+    /// `special`, `partial`, `foreign` and `skipped`.
     pub entries: usize,
-    /// ELF files.
+    /// Number of ELF files, except those in `partial` and `foreign`.
     pub elf: usize,
-    /// Static archives.
+    /// Number of static archives, except those in `partial`.
     pub archives: usize,
-    /// Other files.
+    /// Number of regular files of other kinds.
     pub other: usize,
-    /// Links.
+    /// Number of symbolic links.
     pub links: usize,
-    /// Special files.
+    /// Number of FIFOs, sockets and devices.
     pub special: usize,
-    /// Files that were only partly readable.
+    /// Number of files that could be read only in part.
     pub partial: usize,
-    /// ELF files of other systems, by kind. They were not audited.
+    /// Number of ELF files of other systems, by kind. They were not audited.
     #[serde(default)]
     pub foreign: BTreeMap<String, usize>,
-    /// Entries that were not read, by reason.
+    /// Number of entries that were not read, by reason.
     pub skipped: BTreeMap<String, usize>,
-    /// Entry points.
+    /// Number of entry points.
     pub roots: usize,
-    /// Code objects for GPUs.
+    /// Number of code objects for GPUs.
     pub code_objects: usize,
-    /// Undefined references that missing libraries explain. Assumed ones are not counted.
+    /// Number of undefined references that missing libraries explain. Assumed references are not
+    /// included.
     pub explained: usize,
-    /// Assumed references; `assumptions` names the providers.
+    /// Number of assumed references; [`Report::assumptions`] names the providers.
     pub assumed: usize,
     /// Number of assumed references for each `[[host]]` entry of a policy, by its name.
     pub assumed_by_host: BTreeMap<String, usize>,
-    /// Audited ELF files. Files that the walk reached only through links are counted too.
+    /// Number of audited ELF files, including those that the walk reached only through links.
     #[serde(default)]
     pub audited: usize,
-    /// Audited archives. Archives that the walk reached only through links are counted too.
+    /// Number of audited archives, including those that the walk reached only through links.
     #[serde(default)]
     pub audited_archives: usize,
-    /// Audited archives whose members were not read.
+    /// Number of audited archives whose members were not read.
     #[serde(default)]
     pub unread_archives: usize,
 }
@@ -177,31 +179,31 @@ pub struct Totals {
 /// Numbers of findings by level and state, and of unused waivers.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Counts {
-    /// Errors.
+    /// Number of reported errors, except those in `incomplete`.
     pub errors: usize,
-    /// Warnings.
+    /// Number of reported warnings, except those in `incomplete`.
     pub warnings: usize,
-    /// Findings that make the run incomplete.
+    /// Number of findings that make the run incomplete, of any level.
     pub incomplete: usize,
-    /// Waived findings.
+    /// Number of waived findings.
     pub waived: usize,
-    /// Findings waived by a baseline, a part of `waived`.
+    /// Number of findings that a baseline waives. `waived` includes them.
     pub waived_by_baseline: usize,
-    /// Unused waivers and baseline lines outside the scope of this run.
+    /// Number of unused waivers and baseline lines about files outside of this run.
     pub unused_elsewhere: usize,
 }
 
 /// A rule that ran.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RuleRun {
-    /// Its id.
+    /// The id of the rule, such as `missing-library`.
     pub id: String,
-    /// Its group.
+    /// The name of the rule's group.
     pub group: String,
-    /// Its level in this run.
+    /// The level of the rule in this run.
     #[serde(with = "finding::level")]
     pub level: Level,
-    /// True if its findings make the run incomplete.
+    /// True if findings of the rule make the run incomplete.
     pub input: bool,
 }
 
@@ -211,11 +213,11 @@ pub struct RuleRun {
 pub enum AssumedBy {
     /// A host program that the command line does not name.
     HostProgram,
-    /// A library of the target system.
+    /// A library that the target system is assumed to provide.
     ProvidedLibrary,
-    /// Missing libraries whose findings are waived or have the level `allow`.
+    /// The missing libraries whose findings are waived or have the level `allow`, counted together.
     AcceptedMissingLibrary,
-    /// A program inferred from the references of its plugins.
+    /// A host program that linkaudit inferred from the references of its plugins.
     InferredHost,
 }
 
@@ -224,11 +226,12 @@ pub enum AssumedBy {
 pub struct Assumption {
     /// The kind of provider.
     pub by: AssumedBy,
-    /// The name of the host program, or the soname. `None` if the provider is several libraries.
+    /// The name or path of the host program, or the soname of the library. `None` for missing
+    /// libraries, which are counted together.
     pub name: Option<String>,
-    /// Number of references.
+    /// Number of assumed references.
     pub references: usize,
-    /// Number of referring files, if known.
+    /// Number of files with these references; `None` if it was not counted.
     pub files: Option<usize>,
     /// The plugins of an inferred host program, by path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -238,7 +241,7 @@ pub struct Assumption {
 /// A plugin of an inferred host program.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct InferredPlugin {
-    /// Its path.
+    /// The path of the plugin.
     #[serde(with = "raw")]
     pub path: Arc<Path>,
     /// The pattern for `--host`: the path of the plugin below its prefix, with special characters
@@ -247,28 +250,31 @@ pub struct InferredPlugin {
     pub pattern: Vec<u8>,
 }
 
-/// A line of a baseline whose finding no longer occurs.
+/// A stale line of a baseline: the run covers it and has no finding for it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StaleLine {
-    /// The line, from 1.
+    /// The number of the line in the baseline, from 1.
     pub line: u32,
-    /// Its fingerprint.
+    /// The fingerprint in the line.
     pub fingerprint: String,
-    /// Its rule.
+    /// The id of the rule in the line. This version may not know the rule.
     pub rule: String,
-    /// Its path, relative to the prefix.
+    /// The path of the finding's file, relative to its prefix.
     #[serde(with = "raw")]
     pub path: Vec<u8>,
-    /// The name in the finding: a symbol, library, target, member or detail.
+    /// The subject of the finding: a symbol, library, target, member or detail, with `@` and a
+    /// version if it has one.
     #[serde(with = "raw")]
     pub name: Vec<u8>,
-    /// True if the file no longer exists.
+    /// True if the run has no file at the path of the line.
     #[serde(default)]
     pub gone: bool,
 }
 
 impl Report {
-    /// The stale lines, each with the reason if its finding may still occur.
+    /// The stale lines, each with the reason why its finding may still occur. The reason is an
+    /// unknown rule, or another line that waives the finding. `None` if the finding no longer
+    /// occurs.
     pub fn stale_lines(&self) -> Vec<(&StaleLine, Option<String>)> {
         let mut used: FastMap<(&str, &Path), Option<u32>> = FastMap::default();
         for waived in self.waived.iter().filter(|waived| waived.waiver.by == WaivedBy::Baseline) {
@@ -289,7 +295,8 @@ impl Report {
 }
 
 impl StaleLine {
-    /// The line for people, without its comment. `reason` is that of [`Report::stale_lines`].
+    /// The line for people: rule, path and name, without the fingerprint. `reason` comes from
+    /// [`Report::stale_lines`].
     pub fn words(&self, reason: Option<&str>) -> String {
         let name = show(&self.name);
         let name = if name.is_empty() { name } else { format!(" {name}") };
@@ -307,12 +314,12 @@ impl StaleLine {
 pub struct ReportCrossCheck {
     /// Number of files that were compared.
     pub read: usize,
-    /// Skipped files, by reason.
+    /// Number of skipped files, by reason.
     pub not_read: BTreeMap<String, usize>,
 }
 
 impl Report {
-    /// True if findings of this rule make the run incomplete instead of failing it.
+    /// True if the rule of `finding` makes runs incomplete instead of failing them.
     pub fn is_input(&self, finding: &ReportFinding) -> bool {
         self.rules.iter().any(|rule| rule.input && rule.id == finding.rule)
     }

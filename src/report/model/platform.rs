@@ -1,7 +1,7 @@
 //! The oldest platform that the audited files satisfy, if a policy names a platform. Also the
-//! obstacles to the next older one: libraries, versions and symbols that it lacks. The policy's
-//! platforms select only the libc. The files are compared with all of auditwheel's platforms for
-//! that libc.
+//! obstacles to the next older platform: libraries, versions and symbols that the older platform
+//! lacks. The policy's platforms select only the libc. The files are compared with all of
+//! auditwheel's platforms for that libc.
 
 use crate::audit::Audit;
 use crate::format::elf::{Object, RefKind, machine};
@@ -13,7 +13,7 @@ use crate::text::{show, show_path};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The platform of the files of one architecture.
+/// The oldest platform for the files of one architecture, and the obstacles to an older one.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PlatformResult {
     /// The architecture, as platform tags name it.
@@ -30,11 +30,11 @@ pub struct PlatformResult {
 /// A dependency that a platform does not provide.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Blocker {
-    /// Its kind.
+    /// The kind of the dependency.
     pub kind: BlockerKind,
     /// The soname, version or symbol.
     pub name: String,
-    /// The library of a version or symbol.
+    /// The library that should define the version or symbol; `None` for a library.
     pub library: Option<String>,
     /// Number of files that need it.
     pub files: usize,
@@ -75,8 +75,9 @@ pub(super) fn results(audit: &Audit, plan: &Plan) -> Vec<PlatformResult> {
     families.flat_map(of_family).collect()
 }
 
-/// The audited objects by architecture. `outside` has the needed names that led to no loaded file,
-/// each with the file that needs it. The policy provides them, or they were not found.
+/// The audited objects by architecture. `outside` has the needed names for which no file was
+/// loaded, each with the file that needs it. The policy provides these libraries, or they were not
+/// found.
 struct Needed<'a> {
     objects: BTreeMap<Arch, Vec<(FileId, &'a Object)>>,
     outside: BTreeSet<(FileId, &'a [u8])>,

@@ -20,7 +20,7 @@ pub struct SearchedScope {
     pub files: Vec<ScopeFile>,
 }
 
-/// A file of a scope.
+/// The path of a file in a scope.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ScopeFile(#[serde(with = "raw")] pub Arc<Path>);

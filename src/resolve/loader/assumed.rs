@@ -1,6 +1,6 @@
-//! Loaders that are assumed because their binary is not there. Either the policy is a whitelist of
-//! libraries, and the audit does not look at this machine's files. Or this system has no loader for
-//! the object. Only [`super::Loaders`] uses this module.
+//! Makes loaders without a binary. The audit assumes such a loader in two cases: this system has no
+//! loader for an object, or the policy is a whitelist, so that files of this machine are ignored.
+//! Only [`super::Loaders`] uses this module.
 
 use super::rules::{Family, Loader};
 use crate::format::elf::{GlibcVersion, MuslVersion, Object, Target};
@@ -9,13 +9,15 @@ use crate::plan::{Cpu, Plan};
 use crate::policy::Libc;
 use crate::resolve::{MachineRow, hwcaps};
 
-/// Releases whose rules are assumed. The search rules that differ between releases do not matter
-/// for files of one prefix.
+/// The glibc release whose rules are assumed. The search rules that differ between releases do not
+/// matter for files of one prefix.
 const GLIBC: GlibcVersion = GlibcVersion::new(2, 41);
+/// The musl release whose rules are assumed.
 const MUSL: MuslVersion = MuslVersion::new(1, 2, 5);
 
-/// The C library of an assumed loader for `object`: `expected`, or else that of the policy's
-/// platforms. A library of a musl platform runs under musl even if it needs glibc.
+/// The C library of an assumed loader for `object`: `expected`, or else glibc. Without `--loader`,
+/// a library without PT_INTERP gets musl's loader if all platforms of the policy use musl, even if
+/// it needs glibc.
 pub(super) fn libc(plan: &Plan, object: &Object, expected: Option<Libc>) -> Libc {
     let platforms = &plan.policy.platforms;
     let is_of_platforms = plan.loader.is_none() && object.interp.is_none();
@@ -28,7 +30,7 @@ pub(super) fn libc(plan: &Plan, object: &Object, expected: Option<Libc>) -> Libc
     }
 }
 
-/// A loader with the rules of `libc` and the default directories of its machine.
+/// A loader at `path`, with the rules of `libc` and the default directories of `machine`.
 pub(super) fn loader(
     plan: &Plan,
     strings: &mut Strings,
@@ -41,8 +43,8 @@ pub(super) fn loader(
         Libc::Glibc => (Family::Glibc, machine.dirs),
         Libc::Musl => (Family::Musl(MUSL), &["/lib", "/usr/local/lib", "/usr/lib"]),
     };
-    // Unless the plan states a processor, the oldest is assumed: the target's processor may differ
-    // from this machine's.
+    // Unless the plan states a processor, the oldest one is assumed: the files may run on another
+    // processor than this machine's.
     let cpu = if plan.cpu_stated { &plan.cpu } else { &Cpu::BASELINE };
     Loader {
         family,

@@ -1,6 +1,6 @@
-//! The configuration files of a loader, ld.so.cache and ld.so.preload, and their defects. A file
-//! that cannot be used is ignored, as by the loader. Link maps call this module too: Guix's loader
-//! reads a cache in the package of the program.
+//! Reads the configuration files of a loader, ld.so.cache and ld.so.preload, and records their
+//! defects. A file that cannot be used is ignored, because the loader ignores it too. `read` and
+//! `mapping` call this module: Guix's loader reads a cache in the package of the program.
 
 use crate::facts::{FactStore, Need};
 use crate::resolve::cache::Cache;
@@ -17,7 +17,8 @@ pub struct ConfigDefect {
     pub is_damage: bool,
 }
 
-/// The content of the file at `path`, if it can be read. An absent file is not a defect.
+/// The content of the file at `path`; `None` if the file is absent or cannot be read. Only the
+/// second case is a defect.
 pub(super) fn bytes<'s>(
     store: &'s dyn FactStore,
     path: &[u8],
@@ -36,7 +37,8 @@ pub(super) fn bytes<'s>(
     Ok(None)
 }
 
-/// The cache at `path`, if the loader would use it.
+/// The cache at `path`; `None` if the file is absent, cannot be read, or would be ignored by the
+/// loader.
 pub(in crate::resolve) fn cache(
     store: &dyn FactStore,
     path: &[u8],

@@ -1,6 +1,6 @@
-//! Chooses the loader of an entry point, and stores each loader with its directories, cache,
-//! preload list and release. `read` gets these from the loader's binary, its configuration files
-//! and its libc.
+//! Chooses the loader of each entry point, and stores the rules of each loader: its directories,
+//! cache, preload list and release. `read` gets the rules from the loader's binary, its
+//! configuration files and its libc.
 
 mod assumed;
 pub(super) mod config;
@@ -27,17 +27,17 @@ pub enum InterpreterDefect {
     Absent,
     /// The file is for another class or machine.
     WrongArchitecture,
-    /// The file cannot be a loader, with the reason.
+    /// The file cannot be a loader. The text is the reason.
     NoLoader(&'static str),
 }
 
-/// The loader of an entry point, or the reason why it has none.
+/// The choice of the loader of an entry point.
 #[derive(Clone, Copy, Debug)]
 pub struct LoaderChoice {
-    /// The loader.
+    /// The loader, or the reason why the entry point has none.
     pub loader: Result<LoaderId, NoLoader>,
-    /// The defect of the program's PT_INTERP, if any: `loader` is then the system's loader or an
-    /// assumed one.
+    /// The reason why the program's PT_INTERP cannot be used: `loader` is then the system's loader
+    /// or an assumed one. `None` if PT_INTERP is usable, absent or ignored.
     pub interp: Option<InterpreterDefect>,
 }
 
@@ -48,7 +48,7 @@ pub struct Loaders {
     by_path: FastMap<(StrId, Target), Result<LoaderId, NoLoader>>,
     /// The choice for each PT_INTERP. Most programs have the same PT_INTERP.
     by_interp: FastMap<(StrId, Target), LoaderChoice>,
-    /// Loaders that were made without a binary.
+    /// Loaders that were assumed without a binary, by path and target.
     assumed: FastMap<(StrId, Target), LoaderId>,
     /// The system's loader for each target.
     of_system: FastMap<Target, Result<LoaderId, NoLoader>>,
@@ -65,12 +65,12 @@ impl Loaders {
         &self.list[id]
     }
 
-    /// Chooses the loader of `object`. `run_path` has the directories of the object's RPATH or
-    /// RUNPATH. If the loader is absent, an assumed one replaces it: the system's loader cannot do
-    /// so if it is another C library's. The C library is that of `--loader`, or else that of
-    /// PT_INTERP, the needs, or the policy's platforms. Without a whitelist, the assumed loader
-    /// searches only LD_LIBRARY_PATH and the search paths of objects. `ldd` runs a real loader, so
-    /// none is assumed for it.
+    /// Chooses the loader of `object`. `run_path` has the directories of the object's DT_RUNPATH or
+    /// DT_RPATH. If the loader cannot be used, the system's loader replaces it, or else an assumed
+    /// loader. The replacement must belong to the same C library, which `--loader`, PT_INTERP, the
+    /// needs or the policy's platforms determine, in this order. Without a whitelist, the assumed
+    /// loader searches only LD_LIBRARY_PATH and the search paths of objects. `ldd` runs a real
+    /// loader, so no loader is assumed for `ldd`.
     pub fn choose(
         &mut self,
         store: &dyn FactStore,
@@ -95,9 +95,8 @@ impl Loaders {
         match machine.filter(|_| is_absent && (is_closed || !plan.every_file_is_root)) {
             Some(machine) => {
                 let loader = self.assumed(plan, strings, object, machine);
-                // If a system without any loader for the object is audited without a whitelist, the
-                // object is for another system whose files are absent. Its PT_INTERP is then not a
-                // defect.
+                // If there is no whitelist and the system has no loader for the object, the object
+                // is for another system whose files are absent. Its PT_INTERP is then not a defect.
                 let interp = choice.interp.filter(|_| is_closed || choice.loader.is_ok());
                 Ok(LoaderChoice { loader: Ok(loader), interp })
             }
@@ -105,7 +104,7 @@ impl Loaders {
         }
     }
 
-    /// A loader without a binary, for the object's machine and C library.
+    /// The assumed loader for the object's machine and C library.
     fn assumed(
         &mut self,
         plan: &Plan,
@@ -128,7 +127,8 @@ impl Loaders {
         known.unwrap_or_else(|| {
             let mut loader = assumed::loader(plan, strings, path, target, machine, libc);
             if !plan.policy.is_closed() {
-                // These default directories belong to another system.
+                // The default directories belong to another system: here they may hold other
+                // libraries.
                 loader.system_dirs.clear();
                 loader.is_absent = true;
             }
@@ -148,8 +148,8 @@ impl Loaders {
     ) -> Result<LoaderChoice, Need> {
         let target = object.header.target();
         let found = |loader| LoaderChoice { loader, interp: None };
-        // The kernel maps a program with PT_INTERP, so the loader does not check it again. The
-        // kernel refuses misaligned segments too (fs/binfmt_elf.c, elf_map).
+        // The kernel maps a program that has PT_INTERP, so the loader does not check it again. The
+        // kernel, too, refuses misaligned segments (fs/binfmt_elf.c, elf_map).
         let is_mapped_by_kernel = !plan.as_ldd && object.interp.is_some();
         let refused =
             if is_mapped_by_kernel { object.unmappable } else { object.refused_as_main() };
@@ -186,7 +186,7 @@ impl Loaders {
         Ok(found(self.system(store, plan, strings, target, machine)?))
     }
 
-    /// The loader at a PT_INTERP path.
+    /// The choice for a program whose PT_INTERP is `path`.
     fn named(
         &mut self,
         store: &dyn FactStore,
@@ -197,7 +197,8 @@ impl Loaders {
     ) -> Result<LoaderChoice, Need> {
         let interp = strings.text(path);
         let found = file_for(store, interp, target)?;
-        // The kernel maps a loader and nothing that it needs (fs/binfmt_elf.c, load_elf_interp).
+        // The kernel maps the loader, but not the libraries that it needs (fs/binfmt_elf.c,
+        // load_elf_interp).
         let needs = |file: FileId| store.object(file).is_some_and(|own| !own.needs.is_empty());
         let fault = match found {
             None => Some(interp_fault(store, interp, target)),
@@ -217,7 +218,8 @@ impl Loaders {
             };
             return Ok(LoaderChoice { loader, interp: fault });
         };
-        // Here `--loader` asks for rules other than musl's, so the system's loader replaces musl's.
+        // If `--loader` is set here, it asks for rules other than musl's. The system's loader then
+        // replaces musl's.
         let other = plan.loader.is_some() && store.interpreter(file)?.musl.is_some();
         let loader = if other {
             self.system(store, plan, strings, target, machine)?
@@ -227,7 +229,8 @@ impl Loaders {
         Ok(LoaderChoice { loader, interp: None })
     }
 
-    /// The loader that `ldd` of the audited system runs for objects of `target`.
+    /// The loader that `ldd` of the audited system runs for objects of `target`; the error says why
+    /// there is none.
     fn system(
         &mut self,
         store: &dyn FactStore,
@@ -262,7 +265,8 @@ impl Loaders {
         Ok(musl.unwrap_or(Err(NoLoader::NotHere)))
     }
 
-    /// musl's loader: the file at PT_INTERP if that is musl's, else the system's.
+    /// The musl loader for `object`: the file at PT_INTERP if that is a musl loader, or else the
+    /// system's musl loader.
     fn musl(
         &mut self,
         store: &dyn FactStore,
@@ -283,7 +287,7 @@ impl Loaders {
         Ok(system.unwrap_or(Err(NoLoader::NotHere)))
     }
 
-    /// The system's own musl loader, if it has one for objects of `target`.
+    /// The system's own musl loader for objects of `target`; `None` if the system has none.
     fn musl_of_system(
         &mut self,
         store: &dyn FactStore,
@@ -324,7 +328,7 @@ impl Loaders {
 }
 
 /// True for an object that needs musl's libc: `libc.so`, or Alpine's `libc.musl-ARCH.so.1`. False
-/// for objects of foreign systems: Android's libc is also `libc.so`.
+/// for objects of foreign systems, because Android's libc is also called `libc.so`.
 fn needs_musl(object: &Object) -> bool {
     object.foreign.is_none()
         && object.needs.iter().any(|need| {
@@ -333,8 +337,8 @@ fn needs_musl(object: &Object) -> bool {
         })
 }
 
-/// The C library whose loader must start `object`: that of `--loader`, or else that of PT_INTERP or
-/// of the needs. `None` if none of them says it.
+/// The C library whose loader must start `object`: `--loader`, PT_INTERP or the needs determine it,
+/// in this order. `None` if none of them does.
 fn expected_libc(plan: &Plan, object: &Object) -> Option<Libc> {
     if let Some(rules) = plan.loader {
         return Some(if rules == LoaderRules::Musl { Libc::Musl } else { Libc::Glibc });
@@ -344,8 +348,8 @@ fn expected_libc(plan: &Plan, object: &Object) -> Option<Libc> {
     all.find(|libc| libc.has_loader(name)).or_else(|| libc_of(object))
 }
 
-/// The C library that a shared object was linked for, by its needs. `None` if it needs neither
-/// glibc nor musl.
+/// The C library for which an object was linked, by its needs. `None` if it needs neither glibc nor
+/// musl.
 pub fn libc_of(object: &Object) -> Option<Libc> {
     if needs_musl(object) {
         return Some(Libc::Musl);
@@ -354,7 +358,7 @@ pub fn libc_of(object: &Object) -> Option<Libc> {
     object.needs.iter().any(|need| is_of_glibc(object.str(need.name))).then_some(Libc::Glibc)
 }
 
-/// The defect of a PT_INTERP path without a loader for `target`.
+/// The reason why the file at a PT_INTERP path cannot be used as a loader for `target`.
 fn interp_fault(store: &dyn FactStore, path: &[u8], target: Target) -> InterpreterDefect {
     match store.place(path) {
         Some(PathState::File(file)) => match store.file(file).content.reaction(target) {
@@ -373,7 +377,8 @@ fn interp_fault(store: &dyn FactStore, path: &[u8], target: Target) -> Interpret
     }
 }
 
-/// The loader beside a libc.so.6 in `dir`: a libc works only with its own loader.
+/// The path of the loader in `dir`, if `dir` also has a libc.so.6 for `target`: a libc works only
+/// with its own loader.
 fn beside_libc(
     store: &dyn FactStore,
     strings: &mut Strings,

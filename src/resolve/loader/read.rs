@@ -1,5 +1,5 @@
 //! Reads the rules of one loader from its binary and its configuration files. [`super::Loaders`]
-//! calls it once for each loader.
+//! calls [`read`] once for each loader.
 
 use super::config;
 use super::rules::{Family, Loader, NoLoader, file_for};
@@ -10,10 +10,11 @@ use crate::plan::{LoaderRules, Plan};
 use crate::resolve::{MachineRow, hwcaps};
 use crate::tree::Errno;
 
-/// The release assumed for a glibc if neither the loader nor the libc states it.
+/// The release that is assumed for glibc if neither the loader nor the libc states one.
 const ASSUMED_RELEASE: GlibcVersion = GlibcVersion::new(2, 36);
 
-/// Reads the loader at `path`. The inner error is the reason why the file cannot be used.
+/// Reads the rules of the loader at `path`. The inner error is the reason why the file cannot be
+/// used as a loader.
 pub(super) fn read(
     store: &dyn FactStore,
     plan: &Plan,
@@ -86,8 +87,8 @@ pub(super) fn read(
     }))
 }
 
-/// musl's loader at `path`. Its directories are listed in a file in `etc`, next to the directory of
-/// the loader.
+/// The rules of musl's loader at `path`. Its default directories are listed in
+/// `etc/ld-musl-ARCH.path`, beside the directory of the loader.
 fn musl(
     store: &dyn FactStore,
     strings: &mut Strings,
@@ -129,12 +130,12 @@ fn musl(
     })
 }
 
-/// A glibc release, and whether it has Debian's patches.
+/// The release of a glibc, and true if that glibc has Debian's patches.
 type LibcRelease = (GlibcVersion, bool);
 
-/// For a loader whose binary does not state its release (before 2.33): the release, and whether it
-/// has Debian's patches. Both come from the strings of the libc in the loader's directories. If
-/// these lack the release, it is the highest version that the libc defines.
+/// For a loader whose binary does not state its release (before 2.33): the release according to the
+/// strings of the libc in the loader's directories. If these strings lack it, the highest version
+/// that the libc defines. `None` if there is no libc, or if it states no release.
 fn release_of_libc(
     store: &dyn FactStore,
     dirs: &[Vec<u8>],
@@ -157,7 +158,7 @@ fn release_of_libc(
 
 /// The preload list with comments blanked, as in `elf/rtld.c`. The loader searches for each `#`
 /// from the start of the file, but only over as many bytes as remain after the last comment. It may
-/// therefore miss a comment.
+/// therefore miss a comment, and so does this function.
 fn without_comments(bytes: &[u8]) -> Vec<u8> {
     let mut text = bytes.to_vec();
     let mut rest = text.len();

@@ -1,5 +1,6 @@
-//! The rules of one loader: its directories, cache, preload list and release. `read` gets them from
-//! the loader's binary and configuration files. Searches and bindings follow these rules.
+//! The type for the rules of one loader: its directories, cache, preload list and release. `read`
+//! gets the rules from the loader's binary and configuration files. Searches and bindings follow
+//! them.
 
 use super::config::ConfigDefect;
 use crate::facts::{FactStore, Need, PathState};
@@ -22,54 +23,57 @@ pub enum Family {
     Musl(MuslVersion),
 }
 
-/// The rules of one loader.
+/// The rules that one loader follows: where it searches, and which files it accepts.
 pub struct Loader {
     /// The loader's family.
     pub family: Family,
     /// The path of the loader: PT_INTERP, the path at which it was found, or the usual path of an
     /// assumed loader.
     pub path: StrId,
-    /// Its binary, if there is one.
+    /// The loader's binary; `None` for an assumed loader.
     pub file: Option<FileId>,
-    /// The class, byte order, machine and flags of the objects that it accepts.
+    /// The class, byte order, machine and flags of the objects that the loader accepts.
     pub target: Target,
-    /// Its row in the table of machines.
+    /// The loader's row in the table of machines.
     pub machine: MachineRow,
-    /// The glibc release; for musl, the default value.
+    /// The glibc release. The default value for musl, whose release is in `family`.
     pub release: GlibcVersion,
-    /// Default directories. Those of a glibc loader have a trailing slash.
+    /// The directories that are searched by default, in order. Under glibc, each has a trailing
+    /// slash.
     pub system_dirs: Vec<StrId>,
-    /// `$LIB`
+    /// The value of `$LIB`, such as `lib64`; empty for musl, which does not know this token.
     pub lib: Vec<u8>,
-    /// `$PLATFORM`
+    /// The value of `$PLATFORM`; `None` for musl, and if the value depends on the processor.
     pub platform: Option<&'static str>,
-    /// Subdirectories tried below every directory; the last is empty. musl has none.
+    /// Subdirectories that are tried below every search directory, in order. The last is empty: it
+    /// is the directory itself. musl has none.
     pub subdirs: Vec<StrId>,
-    /// Names of active glibc-hwcaps directories.
+    /// Names of the glibc-hwcaps directories that are active on the processor, best first.
     pub active: Vec<&'static str>,
-    /// ld.so.cache, if there is a usable one.
+    /// The content of ld.so.cache; `None` if there is no usable one.
     pub cache: Option<Cache>,
-    /// Entries of ld.so.preload.
+    /// The entries of ld.so.preload, in order.
     pub preload: Vec<StrId>,
-    /// True for Guix's loader, which uses the cache of the program's package, before RUNPATH.
+    /// True for Guix's loader, which uses the ld.so.cache of the program's package, and does so
+    /// before DT_RUNPATH.
     pub package_cache: bool,
     /// True if the system lacks this loader. Its default directories and cache are then unknown.
     /// Needs are searched for only in LD_LIBRARY_PATH and the search paths of objects. A need that
-    /// is not found there counts as provided.
+    /// is not found there is treated as provided.
     pub is_absent: bool,
-    /// Defects in its configuration files.
+    /// Defects in the loader's configuration files.
     pub config_faults: Vec<ConfigDefect>,
-    /// The guessed rule, if any; an `undecided` finding reports it.
+    /// The rule that had to be guessed, if any, as text for an `undecided` finding.
     pub guessed: Option<&'static str>,
 }
 
-/// Reasons why an entry point has no loader rules.
+/// The reason why the audit knows no loader rules for an entry point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoLoader {
-    /// The rules of the loader are not built in; or a library needs musl's loader, and the system
-    /// has none.
+    /// The loader belongs to a family whose rules are not built in, or the system lacks the musl
+    /// loader that a library needs.
     UnknownFamily,
-    /// The machine's loader rules are not built in.
+    /// The object is for a machine whose loader rules are not built in.
     UnknownMachine,
     /// The system has no loader for this object.
     NotHere,
@@ -83,12 +87,12 @@ impl Loader {
         matches!(self.family, Family::Musl(_))
     }
 
-    /// The C library of its processes.
+    /// The C library of the processes that this loader starts.
     pub fn libc(&self) -> Libc {
         if self.is_musl() { Libc::Musl } else { Libc::Glibc }
     }
 
-    /// The parameters of this loader's cache lookups.
+    /// The parameters of this loader's lookups in ld.so.cache, on the processor `cpu`.
     pub fn asker(&self, cpu: &Cpu) -> CacheQuery<'_> {
         CacheQuery {
             flags: self.machine.cache_flags,
@@ -100,7 +104,8 @@ impl Loader {
     }
 }
 
-/// The file at `path`, if a loader for `target` accepts it; `None` for any other entry.
+/// The file at `path`, if a loader for `target` accepts it. `None` for any other entry, and if the
+/// path does not exist.
 pub(super) fn file_for(
     store: &dyn FactStore,
     path: &[u8],

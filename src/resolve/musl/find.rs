@@ -11,21 +11,22 @@ use crate::resolve::{FoundBy, ROOT, tokens};
 use crate::tree::Errno;
 use std::os::unix::ffi::OsStrExt as _;
 
-/// Maximum number of requests in one round. One request may have hundreds of paths.
+/// Maximum number of requests from one entry point in a round. One request may have hundreds of
+/// paths.
 const MOST_ASKED: usize = 512;
 
-/// How the search through one list of directories ended.
+/// The result of the search in one list of directories.
 enum DirSearchResult {
     At(StrId, PathState),
     Not,
-    /// An error that ends the whole search.
+    /// `open` failed with an error that ends the whole search.
     Stop(Errno),
     Unknown,
 }
 
 impl MuslLoad<'_> {
-    /// The first path to this name that opens, in search order. A name with a slash is opened as a
-    /// path.
+    /// The first path, in search order, at which a file of this name can be opened. A name with a
+    /// slash is opened as a path.
     pub(super) fn find(
         &mut self,
         name: StrId,
@@ -62,7 +63,7 @@ impl MuslLoad<'_> {
         Err(Loaded::Failed(None, self.errno))
     }
 
-    /// The tag of a module's search path, for a need of `requester`.
+    /// The variant under which reports show the search path of `module`, for a need of `requester`.
     fn search_path_of(&self, module: ModuleId, requester: Option<ModuleId>) -> FoundBy {
         let object = self.modules[module.index()].file.and_then(|f| self.search.store.object(f));
         let has_runpath = object.is_some_and(|object| object.runpath.is_some());
@@ -73,7 +74,7 @@ impl MuslLoad<'_> {
         }
     }
 
-    /// `path_open`
+    /// Tries `name` in each directory of a list (`path_open`).
     fn open_in(&mut self, list: &[u8], name: StrId, how: FoundBy) -> DirSearchResult {
         let dirs: Vec<&[u8]> =
             list.split(|b| matches!(b, b':' | b'\n')).filter(|dir| !dir.is_empty()).collect();
@@ -123,14 +124,15 @@ impl MuslLoad<'_> {
         DirSearchResult::Not
     }
 
-    /// The id of a long list of directories.
+    /// The id of a long list of directories, by its text.
     fn number(&mut self, list: &[u8]) -> u64 {
         let text = self.search.strings.id(list);
         let store = self.search.store;
         *self.search.cache.long.entry(text).or_insert_with(|| store.new_list())
     }
 
-    /// The entry at a path. In a batch that was already probed, an unknown path does not exist.
+    /// The entry at a path; `None` if it is not known yet. In a batch that was already probed, a
+    /// path without a stored entry does not exist.
     fn place(&self, path: &[u8], batch: Option<ProbeBatch>) -> Option<PathState> {
         self.search.store.place(path).or_else(|| {
             let absent = self.search.store.is_looked_through(&batch?);
@@ -148,7 +150,7 @@ impl MuslLoad<'_> {
         Some(place)
     }
 
-    /// Records the outcome of a path in the trace, if there is one.
+    /// Records the outcome of a path in the trace, if the search has a trace.
     fn tell(&mut self, path: &[u8], place: PathState, how: FoundBy) {
         if let Some(trace) = &mut self.trace {
             let outcome = match place {
@@ -162,8 +164,8 @@ impl MuslLoad<'_> {
         }
     }
 
-    /// `fixup_rpath`: DT_RUNPATH, else DT_RPATH; `None` if there is neither, or if it has a token
-    /// other than `$ORIGIN`.
+    /// The search path of a module with `$ORIGIN` replaced (`fixup_rpath`): DT_RUNPATH, or else
+    /// DT_RPATH. `None` if there is neither, or if the path has another token.
     fn rpath(&self, module: ModuleId) -> Option<Vec<u8>> {
         let m = &self.modules[module.index()];
         let object = self.search.store.object(m.file?)?;

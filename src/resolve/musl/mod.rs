@@ -1,6 +1,7 @@
-//! The link map of one entry point under musl's loader (`ldso/dynlink.c`). musl has its own search
-//! order, built-in names and rule for a library that is already loaded. It never reads DT_SONAME,
-//! searches along the paths of all requesters, and takes the first file that opens.
+//! Builds the link map of one entry point by the rules of musl's loader (`ldso/dynlink.c`). musl
+//! has its own search order, its own built-in names, and its own rule to recognise a loaded
+//! library. It never reads DT_SONAME, searches the search paths of all requesters, and loads the
+//! first file that it can open.
 //!
 //! `resolver` uses this module for entry points whose loader is musl's; `bind::musl` binds by
 //! musl's rules.
@@ -25,10 +26,10 @@ use crate::id::{FastMap, FileId, Id as _, ModuleId, StrId};
 use crate::text::last_part;
 use std::sync::Arc;
 
-/// Maximum length of a file name in bytes (`limits.h`).
+/// Maximum length of a file name, in bytes (`NAME_MAX` of `limits.h`).
 const NAME_MAX: usize = 255;
 
-/// The state while one entry point is loaded.
+/// The state of the build of one link map.
 pub(super) struct MuslLoad<'a> {
     search: Search<'a>,
     table: &'a mut NameTable,
@@ -38,21 +39,23 @@ pub(super) struct MuslLoad<'a> {
     failures: Vec<LoadFailure>,
     /// The loader's list, the program first.
     chain: Vec<ModuleId>,
-    /// `shortname`: the name by which a search found an object.
+    /// The module with each `shortname`: the file name by which a search found an object.
     by_name: FastMap<StrId, ModuleId>,
+    /// For each module, true if it has a `shortname`.
     named: Vec<bool>,
     by_file: FastMap<FileId, ModuleId>,
     by_cwd: bool,
     by_process: bool,
-    /// Text of the last error number.
+    /// musl's text for the last value of `errno`.
     errno: &'static str,
     trace: Option<Trace>,
 }
 
-/// The result of loading one name.
+/// The result of loading the library with one name.
 enum Loaded {
     Module(ModuleId, FoundBy),
-    /// Not loaded: the file that was opened, if any, and the text of the error number.
+    /// The library was not loaded. The fields are the file that was opened, if any, and musl's text
+    /// for the error number.
     Failed(Option<FileId>, &'static str),
     /// A fact is missing and has been requested.
     Unknown,
@@ -93,7 +96,8 @@ impl<'a> MuslLoad<'a> {
         if !self.chain.contains(&LOADER) && !self.search.loader.is_absent {
             self.chain.push(LOADER);
         }
-        // The program comes last: its copy relocations depend on the libraries' own relocations.
+        // musl relocates the program last: its copy relocations copy data that the libraries' own
+        // relocations fill.
         let mut order = self.chain[1..].to_vec();
         order.push(ROOT);
         Some(LinkMap {
@@ -118,8 +122,8 @@ impl<'a> MuslLoad<'a> {
         })
     }
 
-    /// `load_deps`: resolves the needs of the listed objects from `at` on, and of the objects that
-    /// they load. False if a fact is missing.
+    /// Resolves the needs of the objects in `chain` from index `at` on, and of the objects that
+    /// they load (`load_deps`). False if a fact is missing.
     fn visit_from(&mut self, mut at: usize) -> bool {
         let mut complete = true;
         while at < self.chain.len() {
@@ -132,8 +136,8 @@ impl<'a> MuslLoad<'a> {
         complete
     }
 
-    /// The result of dlopen of `name`; `None` if a fact is missing. The caller does not matter:
-    /// musl searches as for a need of the program.
+    /// The result of a call of dlopen for `name`; `None` if a fact is missing. The calling module
+    /// does not matter: musl searches as for a need of the program.
     pub(super) fn open(mut self, modules: Vec<Module>, name: StrId) -> Option<Opening> {
         self.modules = modules;
         match self.find(name, Some(ROOT)) {
@@ -143,17 +147,17 @@ impl<'a> MuslLoad<'a> {
         }
     }
 
-    /// The paths tried for a need, as evidence.
+    /// The paths that musl tries for a need, as evidence.
     pub(super) fn tried(mut self, modules: Vec<Module>, edge: &Edge, trace: Trace) -> Vec<Tried> {
         self.modules = modules;
         self.trace = Some(trace);
-        // All facts were read before, and the trace has the result.
+        // All facts are known by now, and only the trace is of interest.
         let _ = self.find(edge.name, Some(edge.from));
         self.trace.map_or_else(Vec::new, |trace| trace.kept)
     }
 
-    /// `load_preload`: the loader silently skips a library that it cannot load. False if a fact is
-    /// missing.
+    /// Loads the libraries of LD_PRELOAD (`load_preload`). musl silently skips a library that it
+    /// cannot load. False if a fact is missing.
     fn preload(&mut self) -> bool {
         let plan = self.search.plan;
         let names = plan.ld_preload.split(|b| b.is_ascii_whitespace() || *b == b':');
@@ -167,7 +171,7 @@ impl<'a> MuslLoad<'a> {
         complete
     }
 
-    /// `load_direct_deps`: resolves the needs of one module; false if a fact is missing.
+    /// Resolves the needs of one module (`load_direct_deps`). False if a fact is missing.
     fn visit(&mut self, module: ModuleId) -> bool {
         let Some(file) = self.modules[module.index()].file else { return true };
         let Search { store, strings, .. } = &mut self.search;
@@ -196,8 +200,8 @@ impl<'a> MuslLoad<'a> {
         complete
     }
 
-    /// `load_library`. If the system has no musl loader, a library that was not found counts as
-    /// provided.
+    /// Loads one library (`load_library`). If the system has no musl loader, a library that was not
+    /// found is treated as provided.
     fn load(&mut self, name: StrId, requester: Option<ModuleId>) -> Loaded {
         match self.load_library(name, requester) {
             Loaded::Failed(None, _) if self.search.loader.is_absent => {
@@ -213,7 +217,8 @@ impl<'a> MuslLoad<'a> {
         if text.is_empty() {
             return Loaded::Failed(None, "Invalid argument");
         }
-        // Without the binary of libc, the name is treated like any other.
+        // musl's libc is the loader itself. If its binary is absent, the name is treated like any
+        // other.
         let is_own = builtin(text).is_some() || name == self.modules[LOADER.index()].path;
         if is_own && self.search.loader.file.is_some() {
             if !self.chain.contains(&LOADER) {
@@ -230,7 +235,7 @@ impl<'a> MuslLoad<'a> {
             if let Some(module) = self.by_name.get(&name) {
                 return Loaded::Module(*module, FoundBy::Loaded);
             }
-            // musl leaves `errno` unchanged here.
+            // For a longer name, musl fails and leaves `errno` unchanged.
             if text.len() > NAME_MAX {
                 return Loaded::Failed(None, self.errno);
             }
@@ -296,8 +301,8 @@ impl<'a> MuslLoad<'a> {
         ModuleId::from_index(self.modules.len() - 1)
     }
 
-    /// Gives an object the name by which later DT_NEEDED entries match it: the last part of its
-    /// path.
+    /// Sets the `shortname` of an object, by which later DT_NEEDED entries match it: the last part
+    /// of its path.
     fn name(&mut self, module: ModuleId) {
         let path = self.search.strings.text(self.modules[module.index()].path);
         let short = last_part(path).to_vec();
@@ -306,8 +311,8 @@ impl<'a> MuslLoad<'a> {
         self.named[module.index()] = true;
     }
 
-    /// `map_library`, and the check for another libc than musl's. An error means that the object's
-    /// tables have not been read.
+    /// How musl treats a file that it opened (`map_library`, and the check for another libc). `Err`
+    /// if the object's tables have not been read yet.
     fn is_mappable(&mut self, file: FileId) -> Result<Mapped, ()> {
         let target = self.search.loader.target;
         let facts = self.search.store.file(file);
@@ -332,21 +337,23 @@ impl<'a> MuslLoad<'a> {
     }
 }
 
-/// How `load_library` treats a file.
+/// How `load_library` treats a file that it opened.
 enum Mapped {
     Library,
-    /// A libc other than musl's: musl's own libc takes its place.
+    /// The file is a libc other than musl's. musl uses its own libc instead.
     OtherLibc,
-    /// Same class and byte order, another machine. musl does not check the machine and fails at the
-    /// first relocation. musl's `--list` shows the file as loaded; the audit reports an error.
+    /// The file has the right class and byte order, but is for another machine. musl does not check
+    /// the machine, and fails at the first relocation. musl's `--list` shows the file as loaded;
+    /// the audit reports an error.
     OtherMachine,
     Refused,
 }
 
-/// `dlopen`: loads the file by its path, as if the program needed it. Its needs come after the
-/// objects that the program has loaded.
+/// Plugins. `dlopen` loads the file by its path, as if the program needed it, and then its needs.
+/// All new objects follow the objects that the program has loaded.
 impl MuslLoad<'_> {
-    /// The link map of a plugin, on top of its host program's; `None` if a fact is missing.
+    /// The link map of a plugin, on top of the link map of its host program; `None` if a fact is
+    /// missing.
     pub(super) fn run_plugin(mut self, host: &Arc<Closure>) -> Option<LinkMap> {
         self.take_over(host);
         let (before, listed) = (self.modules.len(), self.chain.len());
@@ -360,8 +367,8 @@ impl MuslLoad<'_> {
                 ROOT
             }
         };
-        // The host program may open the plugin by another path, so `by_cwd` and `by_process` of
-        // this path are dropped.
+        // The host program may open the plugin by another path, so `by_cwd` and `by_process` of the
+        // search for this path are dropped.
         (self.by_cwd, self.by_process) = (false, false);
         if start.index() >= before {
             self.modules[start.index()].how = FoundBy::Dlopen;
@@ -392,7 +399,9 @@ impl MuslLoad<'_> {
         })
     }
 
-    /// Starts with the host program's list. An object that a search has found gets its short name.
+    /// Starts from the host program's link map: its modules and the loader's list. Each object that
+    /// the host program needs by a name without a slash gets its `shortname`. Later needs can match
+    /// this name.
     fn take_over(&mut self, host: &Closure) {
         self.modules = host.all_modules().collect();
         self.named.resize(self.modules.len(), false);

@@ -1,14 +1,17 @@
-//! Names built into musl: the libraries that its libc contains, and its architectures.
+//! Names that are built into musl: the libraries that its libc contains, and the architectures that
+//! it supports.
 
-/// Libraries that libc contains: the name after `lib`, up to the dot.
+/// The libraries that musl's libc contains: their names after `lib`, up to and including the first
+/// dot.
 const BUILTIN: [&str; 7] = ["c.", "pthread.", "rt.", "m.", "dl.", "util.", "xnet."];
-/// Index of the built-in library that `name` stands for; `None` if musl's libc does not contain it.
+/// Index of the built-in library that musl uses for `name`; `None` if musl's libc does not contain
+/// it.
 pub fn builtin(name: &[u8]) -> Option<usize> {
     let rest = name.strip_prefix(b"lib")?;
     BUILTIN.iter().position(|start| rest.starts_with(start.as_bytes()))
 }
 
-/// musl's architecture names for a machine.
+/// musl's names for a machine, as in the name of its loader; empty for a machine without musl.
 pub(in crate::resolve) fn arches(machine: &str) -> &'static [&'static str] {
     match machine {
         "x86_64" => &["x86_64"],

@@ -16,7 +16,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Information that supplements the answer.
+/// Information that supplements the answer of `archive`: hints for undefined names, and the
+/// packages of archives.
 #[derive(Default)]
 pub struct Hints {
     /// The packages of needed candidate archives, and installed archives with the names in
@@ -29,30 +30,32 @@ pub struct Hints {
 /// Hints for one undefined name.
 #[derive(Default)]
 pub struct SymbolHints {
-    /// Archives that policies name for the symbol and that are not given, each with the policy.
+    /// Bare names of archives that `[[provider]]` entries name for the symbol, each with the policy
+    /// of the entry. Archives of the question are left out.
     pub archives: Vec<(String, String)>,
-    /// Definitions that nearly fit.
+    /// Definitions that nearly fit the name, and definitions in libraries that are not inputs of
+    /// the link.
     pub near: Vec<NearHint>,
 }
 
-/// A definition that nearly fits an undefined name.
+/// A definition that nearly fits an undefined name, or that is not in an input of the link.
 pub struct NearHint {
-    /// The shared object, or the archive.
+    /// The shared object or archive that has the definition.
     pub path: Arc<Path>,
-    /// The member of the archive.
+    /// The archive member that has the definition; `None` for a shared object.
     pub member: Option<Vec<u8>>,
-    /// The name.
+    /// The name of the definition, not demangled.
     pub symbol: Vec<u8>,
-    /// Its version.
+    /// The version of the definition; `None` if it has none.
     pub version: Option<Vec<u8>>,
     /// The difference from the undefined name, in words.
     pub reason: &'static str,
 }
 
-/// The parts of the answer that some output shows.
+/// The parts of the answer that an output shows.
 #[derive(Clone, Copy)]
 pub struct ShownHints {
-    /// Maximum number of undefined names that are shown, and of unknown names.
+    /// Maximum number of undefined names that are shown. The same limit applies to unknown names.
     pub names: usize,
     /// Maximum number of referrers that are shown for one name.
     pub referrers: usize,
@@ -61,7 +64,7 @@ pub struct ShownHints {
 }
 
 impl ShownHints {
-    /// Everything.
+    /// Shows all names, all referrers and the packages.
     pub const ALL: Self = Self { names: usize::MAX, referrers: usize::MAX, owners: true };
 
     /// The parts that at least one of two outputs shows.
@@ -75,11 +78,11 @@ impl ShownHints {
     }
 }
 
-/// The files of a question.
+/// The files from which near misses may come: the inputs of a question, or the files of `--self`.
 pub(super) struct HintFiles<'a> {
-    /// The archives.
+    /// The archives in which definitions are searched for.
     pub(super) archives: Vec<ArchiveId>,
-    /// The shared objects.
+    /// The shared objects in which definitions are searched for.
     pub(super) objects: Vec<(FileId, &'a Object)>,
 }
 
@@ -130,7 +133,7 @@ impl Hints {
         out
     }
 
-    /// The hints for an undefined name.
+    /// The hints for the undefined name `symbol`; `None` if there are none.
     pub fn of(&self, symbol: &[u8]) -> Option<&SymbolHints> {
         self.by_symbol.get(symbol)
     }

@@ -1,5 +1,5 @@
-//! `archive` for people: the archives with their needed members, the choices that only the order of
-//! names decided, the undefined names with their referrers, and the summary.
+//! The human-readable output of `archive`: the archives with their needed members, the ties between
+//! archives, the undefined names with their referrers, and the summary.
 
 use super::{ArchiveAnswer, ShownHints};
 use crate::audit::ArchiveOwner;
@@ -15,9 +15,9 @@ use crate::views::Subject;
 use crate::views::count;
 use std::io::{self, Write};
 
-/// Upper bound for the lines of one kind without `-v`.
+/// Maximum number of lines of one kind without `-v`.
 pub(super) const MOST: usize = 20;
-/// Maximum number of referrers that are listed for one symbol.
+/// Maximum number of referrers that are listed for one symbol without `-v`.
 pub(super) const MOST_BY: usize = 3;
 
 /// The parts of the answer that [`render`] shows.
@@ -41,7 +41,7 @@ pub(super) fn render(
     summary(subject, view, style, out)
 }
 
-/// A name, demangled if possible, with the mangled one in brackets.
+/// A name as text: demangled with the mangled name in brackets, or as it is if it is not mangled.
 pub(super) fn symbol(name: &[u8]) -> String {
     match demangle(name) {
         Some(text) => format!("{text} [{}]", show(name)),
@@ -94,8 +94,9 @@ fn needed(
     Ok(())
 }
 
-/// The needed member of an archive that tells most about the need: one that the question or a root
-/// needs, else one that another archive needs, else the first.
+/// The needed member that best explains why an archive is needed. A member that an option, an
+/// object or a shared object needs comes first, then one that another archive needs, then any
+/// other. `None` if no member is needed.
 pub(super) fn first<'v>(
     view: &'v ArchiveAnswer,
     library: &ArchiveSet,
@@ -138,7 +139,7 @@ fn packages(owner: &ArchiveOwner) -> Option<String> {
     repair::owner(package.as_deref(), pkg_config.as_deref(), cmake.as_ref())
 }
 
-/// Writes the hints about an undefined name.
+/// Writes the hints about an undefined name, indented by `indent` columns.
 pub(super) fn hints(
     view: &ArchiveAnswer,
     (name, indent): (&[u8], usize),
@@ -185,7 +186,7 @@ pub(super) fn paragraph(
 /// The reason why no definition of a name is in the link.
 fn missing(view: &ArchiveAnswer, library: &ArchiveSet, undefined: &UndefinedName) -> String {
     let name = &undefined.symbol;
-    // A name that an object defines stays undefined for two reasons: the linker discards the
+    // A name that an object defines stays undefined for one of two reasons. The linker discards the
     // definition, or the output does not export it to shared objects.
     let is_shared = |by: &ReferredBy| match by {
         ReferredBy::Root(at) => view.roots.get(*at).is_some_and(|root| root.linked && root.input),

@@ -1,4 +1,5 @@
-//! The inputs of the question: the typed archives and objects, and their order if it counts.
+//! The inputs of the question: the archives and objects of the command line, and their order if it
+//! matters.
 
 use super::{ArchiveQuestion, entries, file, providers};
 use crate::audit::Audit;
@@ -9,28 +10,30 @@ use crate::plan::Plan;
 use crate::text::show_path;
 use std::path::{Path, PathBuf};
 
-/// An option that affects the inputs after it.
+/// An option of the linker, or a command of a linker script, whose position among the inputs
+/// matters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PositionalOption {
     /// `--start-lib`: objects are extracted like members.
     StartLib,
-    /// `--end-lib`
+    /// `--end-lib`: ends the effect of `--start-lib`.
     EndLib,
     /// `--whole-archive`: all members are linked.
     WholeArchive,
-    /// `--no-whole-archive`
+    /// `--no-whole-archive`: ends the effect of `--whole-archive`.
     NoWholeArchive,
-    /// `--start-group`
+    /// `--start-group`: GNU ld searches the archives up to `--end-group` until it extracts no
+    /// further member.
     StartGroup,
-    /// `--end-group`
+    /// `--end-group`: ends a group.
     EndGroup,
-    /// `--as-needed`, or AS_NEEDED of a script: GNU ld and mold drop libraries that nothing needs.
+    /// `--as-needed`, or AS_NEEDED of a script: GNU ld and mold drop libraries that no file needs.
     AsNeeded,
     /// `--no-as-needed`, or the end of AS_NEEDED.
     NoAsNeeded,
     /// `-Bstatic`: GNU ld and lld reject shared objects.
     Static,
-    /// `-Bdynamic`
+    /// `-Bdynamic`: ends the effect of `-Bstatic`.
     Dynamic,
     /// `--defsym` or an assignment of a script, by its index in [`TypedLink::defined`].
     Define(usize),
@@ -38,7 +41,7 @@ pub enum PositionalOption {
     Request(usize),
 }
 
-/// A file or an option, in the order of the command line.
+/// One file of a link command line, or one option whose position among the files matters.
 #[derive(Clone, Debug)]
 pub enum LinkArgument {
     /// An archive, an object or a shared object.
@@ -47,34 +50,36 @@ pub enum LinkArgument {
     Added(PathBuf),
     /// A file of `--root-object`.
     Root(PathBuf),
-    /// An option.
+    /// An option whose position among the files matters, such as `--as-needed`.
     Position(PositionalOption),
 }
 
-/// A link whose inputs are in order, as typed.
+/// A link command line: its options, and its inputs in their order.
 #[derive(Clone, Debug, Default)]
 pub struct TypedLink {
-    /// `--linker`
+    /// The linker of `--linker`, whose rules decide the answer.
     pub linker: Linker,
-    /// The files and options, in order.
+    /// The files, and the options whose position matters, in the order of the command line.
     pub items: Vec<LinkArgument>,
-    /// `--entry`
+    /// The symbol of `--entry`; `None` for the default, `_start`.
     pub entry: Option<Box<[u8]>>,
-    /// `--undefined`
+    /// The names of `--undefined`, which extract members and may stay undefined.
     pub undefined: Vec<Box<[u8]>>,
-    /// EXTERN at a position
+    /// The names of EXTERN in scripts. [`PositionalOption::Request`] refers to them by index.
     pub requested: Vec<Box<[u8]>>,
-    /// `--defsym`
+    /// The symbols of `--defsym` and of assignments in scripts.
     pub defined: Vec<DefsymOption>,
-    /// `--wrap`
+    /// The symbols of `--wrap`.
     pub wraps: Vec<Wrap>,
-    /// `--allow-shlib-undefined`
+    /// True with `--allow-shlib-undefined`: undefined references of shared objects are not
+    /// reported, except by GNU ld for names that an object defines and hides.
     pub allow_shlib_undefined: bool,
-    /// `--no-allow-shlib-undefined`: references of shared objects count if the output is shared too.
+    /// True with `--no-allow-shlib-undefined`: linkers check the references of shared objects even
+    /// if the output is a shared object.
     pub checks_shared: bool,
     /// True if a script has VERSION, which hides symbols.
     pub has_version_script: bool,
-    /// `--export-dynamic`
+    /// True with `--export-dynamic`: `--gc-sections` keeps the exported symbols of a program too.
     pub export_dynamic: bool,
 }
 
@@ -116,18 +121,19 @@ impl TypedLink {
     }
 }
 
-/// The typed files, resolved to ids.
+/// The files of the question, resolved to ids.
 #[derive(Default)]
 pub(super) struct Inputs {
-    /// The archives that are part of the link, as typed.
+    /// The archives that are part of the link, with their paths as on the command line.
     pub(super) archives: Vec<(ArchiveId, PathBuf)>,
-    /// The archives that may be added.
+    /// The candidate archives, which may be added to the link.
     pub(super) candidates: Vec<(ArchiveId, PathBuf)>,
-    /// All archives in the order typed, for lld's tables; empty if the order does not count.
+    /// All archives in the order of the command line, for lld's tables; empty if the order does not
+    /// matter.
     pub(super) typed: Vec<(ArchiveId, PathBuf)>,
     /// Objects between `--start-lib` and `--end-lib`, which are extracted like members.
     pub(super) lazy: FastSet<ArchiveId>,
-    /// The files of `roots`.
+    /// The files of `roots`, in the same order.
     pub(super) files: Vec<FileId>,
     pub(super) roots: Vec<ReferringFile>,
     /// The roots that are read after `-Bstatic`, by index.
@@ -163,7 +169,7 @@ impl Inputs {
         let (mut inside, mut whole, mut as_needed) = (false, false, false);
         let mut is_static = false;
         for item in &typed.items {
-            // For mold, `--start-lib` prevails.
+            // In mold, `--start-lib` overrides `--whole-archive`.
             let is_whole = whole && !(inside && typed.linker == Linker::Mold);
             match item {
                 LinkArgument::Position(PositionalOption::StartLib) => inside = true,
@@ -202,7 +208,8 @@ impl Inputs {
         Ok(out)
     }
 
-    /// An input that is always linked: an object or a shared object.
+    /// Adds an input that is linked without extraction: an object or a shared object. The error is
+    /// a message about the file.
     fn root(&mut self, audit: &Audit, path: &Path, input: bool) -> Result<LinkInput, String> {
         let shown = show_path(path);
         let file = file(audit, path)?;
@@ -214,7 +221,8 @@ impl Inputs {
         Ok(LinkInput::Root(self.roots.len() - 1))
     }
 
-    /// An input of the link: an archive, an object or a shared object.
+    /// Adds an input of the link: an archive, an object or a shared object. The error is a message
+    /// about the file.
     fn file(
         &mut self,
         audit: &Audit,

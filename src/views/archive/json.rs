@@ -1,4 +1,5 @@
-//! `archive` for programs, by the schema `linkaudit.archive/1` in `docs/archive.schema.json`.
+//! The JSON output of `archive`, with the schema `linkaudit.archive/1`
+//! (`docs/archive.schema.json`).
 
 use super::hints::NearHint;
 use super::{ArchiveAnswer, InstalledArchives, RejectedFile, Rejection};
@@ -15,7 +16,7 @@ use serde::Serialize;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
 
-/// The name of the schema.
+/// The name and version of the schema of the JSON output.
 const SCHEMA: &str = "linkaudit.archive/1";
 
 #[derive(Serialize)]
@@ -39,7 +40,7 @@ struct ArchiveAnswerOut<'a> {
     installed: Option<InstalledOut<'a>>,
 }
 
-/// The answer to `--self`.
+/// The part of the output that only `--self` has.
 #[derive(Serialize)]
 struct InstalledOut<'a> {
     libraries: usize,
@@ -131,7 +132,7 @@ struct ProviderOut<'a> {
     installed: Vec<OwnerOut<'a>>,
 }
 
-/// A definition that nearly fits.
+/// A definition that nearly fits an undefined name.
 #[derive(Serialize)]
 struct NearOut<'a> {
     path: Text<'a>,

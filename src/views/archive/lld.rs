@@ -53,8 +53,8 @@ pub fn archive_stats(
     Ok(())
 }
 
-/// `ARCHIVE(MEMBER)` with the archive as typed. For an object between `--start-lib` and
-/// `--end-lib`, its path as typed.
+/// `ARCHIVE(MEMBER)`, with the path of the archive as on the command line. For an object between
+/// `--start-lib` and `--end-lib`, only its path.
 fn name(view: &ArchiveAnswer, library: &ArchiveSet, member: MemberId) -> Vec<u8> {
     let archive = library.archive_of(member);
     let typed = view.archives.iter().chain(&view.candidates);

@@ -11,16 +11,17 @@ pub const GENERATED: &[u8] = b"memcpy";
 /// The effect of linked objects in intermediate language on an answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LtoEffect {
-    /// Number of these objects.
+    /// Number of linked objects in intermediate language whose symbols are known.
     pub(super) objects: usize,
-    /// True if the answer may differ from the link: only these objects refer to an undefined name,
-    /// or no input of a link in a given order defines [`GENERATED`]. A question about archives alone
-    /// is not about the C library.
+    /// True if the answer may differ from the link. Either only these objects refer to an undefined
+    /// name, or no input of a link in a given order defines [`GENERATED`]. Without a link order,
+    /// the question is not about the C library.
     pub(super) is_uncertain: bool,
 }
 
 impl LtoEffect {
-    /// The effect on `coverage`, the answer to `question`. Without a link there is none.
+    /// The effect on `coverage`, the answer to `question`. With `--all-members` there is no link,
+    /// and so no effect.
     pub(super) fn new(question: &CoverageQuestion<'_>, coverage: &Coverage) -> Self {
         if question.all_members {
             return Self::default();
@@ -37,9 +38,10 @@ impl LtoEffect {
     }
 }
 
-/// Removes from `coverage` the undefined names that may be none, and returns them: only
-/// intermediate language of a program refers to them, and the compiler drops functions that the
-/// program does not use. A shared object keeps its exported functions.
+/// Removes from `coverage` the undefined names that the linker may not report, and returns them.
+/// Only intermediate language of a program refers to them, and the compiler drops functions that
+/// the program does not use. Nothing is removed for a shared object, which keeps its exported
+/// functions.
 pub(super) fn take_droppable(
     question: &CoverageQuestion<'_>,
     coverage: &mut Coverage,

@@ -42,7 +42,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The output formats.
+/// The output formats of `archive`.
 pub const OUTPUTS: &[ViewOutput<ArchiveAnswer>] = &[
     ViewOutput { name: "human", render: for_people },
     ViewOutput { name: "table", render: as_table },
@@ -73,79 +73,82 @@ fn as_table(
     }
 }
 
-/// The arguments of the command.
+/// The question of `archive`, from its command line.
 #[derive(Debug, Default)]
 pub struct ArchiveQuestion {
-    /// The archives.
+    /// The archives of a link whose order does not matter; not used if `link` is set.
     pub archives: Vec<PathBuf>,
-    /// The link with all of its inputs in order; `None` if their order does not count.
+    /// The link with all of its inputs in order; `None` if their order does not matter.
     pub link: Option<TypedLink>,
-    /// `--root-object`
+    /// The files of `--root-object`, whose references need definitions; not used if `link` is set.
     pub objects: Vec<PathBuf>,
-    /// `--root-symbol`
+    /// The names of `--root-symbol`, which need definitions.
     pub symbols: Vec<Box<[u8]>>,
-    /// `--all-members`
+    /// True with `--all-members`: the references of all members need definitions.
     pub all_members: bool,
     /// The kind of output file, and the linker.
     pub output: cover::LinkOutput,
-    /// `--gc-sections`
+    /// True with `--gc-sections`: references from sections that the linker drops do not count.
     pub gc_sections: bool,
 }
 
-/// The answer, with its question.
+/// The answer of `archive`, with the parts of the question that outputs show.
 #[derive(Default)]
 pub struct ArchiveAnswer {
-    /// The objects whose references need definitions.
+    /// The objects and shared objects whose references need definitions.
     pub roots: Vec<ReferringFile>,
-    /// Names of `--root-symbol`.
+    /// The names of `--root-symbol`, which need definitions.
     pub symbols: Vec<Box<[u8]>>,
     /// True if the references of all members need definitions.
     pub all_members: bool,
-    /// The linker, if the order of the inputs counts.
+    /// The linker whose rules decided the answer; `None` if the order of the inputs does not
+    /// matter.
     pub linker: Option<Linker>,
-    /// The archives that are part of the link, as typed.
+    /// The archives that are part of the link, with their paths as on the command line.
     pub archives: Vec<(ArchiveId, PathBuf)>,
-    /// The archives that may be added to the link, as typed if their order counts.
+    /// The candidate archives, which may be added to the link. If their order matters, the paths
+    /// are as on the command line.
     pub candidates: Vec<(ArchiveId, PathBuf)>,
-    /// All typed archives in order, for lld's tables; empty if the order does not count.
+    /// All archives in the order of the command line, for lld's tables; empty if the order does not
+    /// matter.
     typed: Vec<(ArchiveId, PathBuf)>,
-    /// Objects that are extracted like members.
+    /// Objects between `--start-lib` and `--end-lib`, which are extracted like members.
     lazy: FastSet<ArchiveId>,
     linked: FastSet<ArchiveId>,
     added: FastSet<ArchiveId>,
     origins: RefCell<Origins>,
     /// The needed members and the undefined names.
     pub coverage: Coverage,
-    /// Names without a known definition. If members are `unread`, symbols of objects unknown, or
-    /// libraries `not_found`, one of these may define the name.
-    /// Else only intermediate language refers to it, and the compiler may drop the reference.
+    /// Names without a known definition. If members are `unread`, libraries are `not_found`, or the
+    /// symbols of an object are unknown, one of these files may define the name. Otherwise, only
+    /// intermediate language refers to the name, and the compiler may drop the reference.
     pub unknown: Vec<UndefinedName>,
     /// Members that could not be read and whose definitions no index lists.
     pub unread: Vec<MemberId>,
     /// The effect of linked objects in intermediate language.
     lto: lto::LtoEffect,
-    /// The libraries that GNU ld reads because inputs need them. Their references have the indices
-    /// after those of `roots`.
+    /// The libraries that GNU ld reads because inputs need them. As referrers, they have the
+    /// indices after the last root.
     behind: Vec<Arc<Path>>,
     /// Libraries that inputs need and that were not found, each with the file that needs it. GNU ld
     /// may find them elsewhere.
     not_found: Vec<(Box<[u8]>, Arc<Path>)>,
-    /// Archives without an index that GNU ld can read: it refuses to search them.
+    /// Archives without an index that GNU ld can read. GNU ld refuses to search them.
     pub unindexed: Vec<ArchiveId>,
     /// Members and linked files that the linker rejects even if no reference needs them.
     pub rejected: Vec<(RejectedFile, Rejection)>,
     /// Archive members that were skipped for their class or machine.
     pub foreign: Vec<MemberId>,
     /// Roots for another class or machine than the first, as indices in `roots`. Their definitions
-    /// do not count.
+    /// are ignored.
     pub foreign_roots: Vec<usize>,
-    /// The answer to `--self`.
+    /// The part of the answer that only `--self` has; `None` without that option.
     pub installed: Option<InstalledArchives>,
     /// Hints at the origin of undefined names.
     pub hints: Hints,
 }
 
-/// The parts of the answer that an output shows.
+/// The parts of the answer that `output` shows in this style. Hints are needed only for these.
 pub fn shown(output: &ViewOutput<ArchiveAnswer>, style: Style) -> ShownHints {
     match output.name {
         "table" => ShownHints { owners: false, ..human::shown(style) },
@@ -167,8 +170,8 @@ impl ArchiveAnswer {
             inputs;
         let foreign_roots = drop_foreign_definitions(&mut roots);
         let fits = |at: usize| !foreign_roots.contains(&at);
-        // Of the libraries in a link, only the inputs define names, and not the libraries that they
-        // need: GNU ld says "DSO missing from command line".
+        // In a link, only the inputs define names. Libraries that the inputs need do not define
+        // any: GNU ld reports "DSO missing from command line".
         let brings = |at: usize| fits(at) && !roots[at].input;
         let near: Vec<FileId> =
             files.iter().enumerate().filter(|(at, _)| brings(*at)).map(|(_, file)| *file).collect();
@@ -269,7 +272,7 @@ impl ArchiveAnswer {
     }
 
     /// The members for another class or machine that make the linker refuse the link. lld and mold
-    /// refuse each member, and GNU ld only those that it extracts.
+    /// refuse all members for another class or machine, and GNU ld only those that it extracts.
     fn refused(&self) -> &[MemberId] {
         match self.linker {
             Some(Linker::Lld | Linker::Mold) => &self.foreign,
@@ -340,7 +343,8 @@ impl ArchiveAnswer {
         }
     }
 
-    /// The path of a root, or of a library behind the roots.
+    /// The path of the referrer with the index `at`: a root, or a library of `behind`. `None` if
+    /// there is none.
     fn root(&self, at: usize) -> Option<&Path> {
         let behind = || self.behind.get(at.checked_sub(self.roots.len())?).map(|path| &**path);
         self.roots.get(at).map(|root| &*root.path).or_else(behind)
@@ -349,7 +353,7 @@ impl ArchiveAnswer {
     /// A member in words: the file name of its archive, its own name, and its origin.
     fn member(&self, library: &ArchiveSet, member: MemberId) -> String {
         let archive = |member| file_name(&library.entry(library.archive_of(member)).path);
-        // A member behind the end of a cut archive has no name.
+        // A member after the end of a truncated archive has no name.
         let is_nameless = library.member_name(member).is_empty();
         if self.lazy.contains(&library.archive_of(member)) || is_nameless {
             return archive(member);
@@ -367,8 +371,8 @@ fn file_name(path: &Path) -> String {
     show_path(path.file_name().map_or(path, Path::new))
 }
 
-/// The archives that GNU ld searches and that have no index of GNU. It accepts an empty archive
-/// without one.
+/// The archives that GNU ld searches and that have no GNU index. GNU ld accepts an empty archive
+/// without an index.
 fn unindexed(library: &ArchiveSet, link: &cover::Link) -> Vec<ArchiveId> {
     let searched = link.inputs.iter().filter_map(|input| match input {
         cover::LinkInput::Archive(archive) if link.indexed => Some(*archive),
@@ -432,13 +436,15 @@ fn reason(kind: MemberKind) -> &'static str {
     }
 }
 
-/// The file at a path as typed.
+/// The file at `path`. The error is a message for a path that is neither an ELF file nor an
+/// archive.
 fn file(audit: &Audit, path: &Path) -> Result<FileId, String> {
     let known = audit.corpus.file_at(path);
     known.ok_or_else(|| format!("{}: neither an ELF file nor an archive", show_path(path)))
 }
 
-/// The typed archives, in their order. The error names a path that is not a static archive.
+/// The archives at `paths`, in the given order. The error names a path that is not a static
+/// archive.
 fn entries(audit: &Audit, paths: &[PathBuf]) -> Result<Vec<(ArchiveId, PathBuf)>, String> {
     let mut out: Vec<(ArchiveId, PathBuf)> = Vec::new();
     for path in paths {
@@ -453,8 +459,9 @@ fn entries(audit: &Audit, paths: &[PathBuf]) -> Result<Vec<(ArchiveId, PathBuf)>
 }
 
 /// The archives of `--lib-path` except those in `not`, sorted by path. Archives of a tool such as
-/// valgrind are skipped, unless a `--lib-path` is inside of its directory. If the output or a root
-/// object is dynamic, archives of the C library and of compilers are skipped too.
+/// valgrind are skipped, unless a `--lib-path` is inside of a tool's directory. If the output is a
+/// shared object or a file of `--root-object` is dynamic, archives of the C library and of
+/// compilers are skipped too.
 fn providers(
     (audit, plan): (&Audit, &Plan),
     not: &[(ArchiveId, PathBuf)],

@@ -1,5 +1,5 @@
 //! Members, shared objects and programs for which a linker rejects the link even if no reference
-//! needs them. mold ignores members.
+//! needs them. mold ignores members that are not objects.
 
 use super::ArchiveAnswer;
 use crate::cover::{ArchiveSet, Link, LinkInput, Linker, ReferredBy, ReferringFile};
@@ -10,7 +10,8 @@ use crate::views::count;
 use object::elf;
 use std::io::{self, Write};
 
-/// The roots, the objects of linked roots, and the roots that are read after `-static`.
+/// The roots, the ELF object of each root if it has one, and the indices of the roots that are read
+/// after `-static`.
 pub(super) type RootFiles<'a> = (&'a [ReferringFile], &'a [Option<&'a Object>], &'a FastSet<usize>);
 
 /// A file that a linker rejects.
@@ -18,7 +19,7 @@ pub(super) type RootFiles<'a> = (&'a [ReferringFile], &'a [Option<&'a Object>], 
 pub enum RejectedFile {
     /// A member of an archive.
     Member(MemberId),
-    /// A root, by its index.
+    /// A file of [`ArchiveAnswer::roots`], by its index.
     Root(usize),
 }
 
@@ -39,7 +40,7 @@ pub enum Rejection {
 impl Rejection {
     const ALL: &[Self] = &[Self::NotObject, Self::InOtherArchive, Self::StaticLink, Self::Program];
 
-    /// The reason in words, after a number of files.
+    /// The reason in words, in the singular and the plural. The number of files precedes it.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::NotObject => (
@@ -57,13 +58,13 @@ impl Rejection {
         }
     }
 
-    /// The reason for one file.
+    /// The reason in words, for one file.
     pub(super) fn reason(self) -> &'static str {
         self.words().0
     }
 
-    /// The reason why the linker rejects a member of an archive; `whole` is true if the link has
-    /// all members of the archive.
+    /// The reason why the linker rejects a member of an archive; `None` if it accepts the member.
+    /// `whole` is true if the link has all members of the archive.
     fn of(linker: Linker, member: &Member, whole: bool) -> Option<Self> {
         if linker == Linker::Lld && member.in_other_archive {
             return Some(Self::InOtherArchive);
@@ -77,14 +78,14 @@ impl Rejection {
         (whole && is_other).then_some(Self::NotObject)
     }
 
-    /// The reason why the linker rejects a shared object or program.
+    /// The reason why the linker rejects a shared object or program; `None` if it accepts the file.
     fn of_linked(linker: Linker, object: &Object, is_static: bool) -> Option<Self> {
         // GNU ld rejects position-independent programs too (`ldelf_after_open`).
         let is_program = object.header.kind == elf::ET_EXEC.0;
         if is_program || object.pie && linker == Linker::Gnu {
             return Some(Self::Program);
         }
-        // mold reads `-static` for `-l` alone.
+        // In mold, `-static` affects only `-l`.
         (is_static && linker != Linker::Mold).then_some(Self::StaticLink)
     }
 }
@@ -116,7 +117,7 @@ pub(super) fn find(
     out
 }
 
-/// Writes a line for each reason.
+/// Writes one line for each reason: the number of rejected files, and the first one.
 pub(super) fn write(
     view: &ArchiveAnswer,
     library: &ArchiveSet,

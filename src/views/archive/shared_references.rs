@@ -1,5 +1,5 @@
-//! References of the shared objects in a link that the linker reports if no input defines them. For
-//! a shared output, linkers report them only on request, and mold 1.10 never does.
+//! Finds the references of shared objects that a linker reports if no input defines them. For a
+//! shared output, linkers check these references only on request. mold 1.10 never checks them.
 
 use super::TypedLink;
 use crate::audit::{Audit, link_references};
@@ -16,22 +16,23 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The shared objects of a link, and the libraries that GNU ld reads because these need them.
+/// The shared objects of a link, and the libraries behind them: those that GNU ld reads because the
+/// shared objects need them.
 #[derive(Default)]
 pub(super) struct SharedObjects<'a> {
-    /// The inputs, each with the index of its root.
+    /// The shared objects among the inputs, each with the index of its root.
     inputs: Vec<(usize, &'a Object)>,
-    /// The other libraries, in the order in which the linker reads them.
+    /// The libraries behind the inputs, in the order in which GNU ld reads them.
     behind: Vec<(Arc<Path>, &'a Object)>,
     /// The libraries that were not found, each with the file that needs it.
     pub(super) missing: Vec<(Box<[u8]>, Arc<Path>)>,
 }
 
-/// The inputs of a link: their files, and as [`CoverageQuestion`] has them.
+/// The inputs of a link: the files, and the roots and objects of the [`CoverageQuestion`].
 pub(super) type LinkFiles<'f, 'a> = (&'f [FileId], &'f [ReferringFile], &'f [Option<&'a Object>]);
 
-/// Answers `question` by the rules of the linker, with the references of shared objects that it
-/// checks.
+/// Answers `question` by the rules of the linker, with the references of shared objects that the
+/// linker checks.
 pub(super) fn answer_in_order<'a>(
     audit: &'a Audit,
     given: LinkFiles<'_, 'a>,
@@ -52,7 +53,7 @@ pub(super) fn answer_in_order<'a>(
     if coverage.forgotten.is_empty() {
         return (shared, coverage);
     }
-    // A forgotten library defines no name for the others.
+    // A library that GNU ld forgets (`--as-needed`) defines no name for the others.
     let shared = SharedObjects::new(audit, given, link, &coverage.forgotten);
     let references = shared.references(given.1, link);
     link.shared_references.retain(|(_, at)| !coverage.forgotten.contains(at));
@@ -65,10 +66,11 @@ pub(super) fn answer_in_order<'a>(
 }
 
 impl<'a> SharedObjects<'a> {
-    /// The shared objects among the inputs, without those that the linker forgets.
+    /// The shared objects among the inputs, without those in `forgotten`: libraries of
+    /// `--as-needed` that no file needs.
     ///
-    /// GNU ld reads the libraries that the inputs need, for the references of shared objects alone
-    /// (`ldelf_after_open`).
+    /// GNU ld also reads the libraries that the inputs need, but only for the references of shared
+    /// objects (`ldelf_after_open`).
     pub(super) fn new(
         audit: &'a Audit,
         given: LinkFiles<'_, 'a>,
@@ -88,7 +90,8 @@ impl<'a> SharedObjects<'a> {
     }
 
     /// Finds the libraries that the inputs need. An input satisfies a need by its name alone, even
-    /// if the loader would not find it, and a forgotten input becomes such a library.
+    /// if the loader would not find that input. An input in `forgotten` is not part of the link. If
+    /// a shared object needs it all the same, it is read as a needed library.
     fn read_needed(
         &mut self,
         audit: &'a Audit,
@@ -129,8 +132,8 @@ impl<'a> SharedObjects<'a> {
         }
     }
 
-    /// The strong references of the inputs that no shared object defines, each with the index of its
-    /// root. lld checks an input if all libraries that it needs are inputs
+    /// The strong references of the inputs that no shared object defines, each with the index of
+    /// its root. lld checks an input only if all libraries that the input needs are inputs
     /// (`Writer<ELFT>::finalizeSections`).
     pub(super) fn references(
         &self,
@@ -178,8 +181,8 @@ impl<'a> SharedObjects<'a> {
         coverage.undefined.sort_by(|a, b| a.symbol.cmp(&b.symbol));
     }
 
-    /// Removes the undefined names to which only shared objects refer if a library was not found: it
-    /// may define them.
+    /// Removes and returns the undefined names to which only shared objects refer, if a library was
+    /// not found. That library may define them.
     pub(super) fn take_unsure(
         &self,
         question: &CoverageQuestion<'_>,
@@ -199,7 +202,8 @@ impl<'a> SharedObjects<'a> {
     }
 
     /// The names to which the libraries behind the inputs refer and that no file of the link
-    /// defines. [`ReferredBy::Root`] continues the indices of roots with [`Self::paths`].
+    /// defines. As referrers, these libraries have the indices after the last root, in the order of
+    /// [`Self::paths`].
     fn undefined_behind(
         &self,
         question: &CoverageQuestion<'_>,
@@ -240,13 +244,14 @@ impl<'a> SharedObjects<'a> {
         undefined.map(|(symbol, by)| UndefinedName { symbol, by, unread: 0 }).collect()
     }
 
-    /// The paths of the libraries behind the inputs.
+    /// The paths of the libraries behind the inputs, in the order in which GNU ld reads them.
     pub(super) fn paths(&self) -> Vec<Arc<Path>> {
         self.behind.iter().map(|(path, _)| Arc::clone(path)).collect()
     }
 }
 
-/// The name of an input in the DT_NEEDED entries of others: its path as typed without DT_SONAME.
+/// The name of an input in the DT_NEEDED entries of others: its DT_SONAME, or else its path as on
+/// the command line.
 fn soname(root: &ReferringFile, object: &Object) -> Vec<u8> {
     object.soname().map_or_else(|| root.path.as_os_str().as_bytes().to_vec(), <[u8]>::to_vec)
 }

@@ -1,5 +1,5 @@
-//! `archive` as a table: a row for each archive with needed members, and the reference that `human`
-//! shows of it. As in `human`, the summary comes last.
+//! `archive` as a table: a row for each archive with needed members, with the reference that
+//! `human` shows for the archive. As in `human`, the summary comes last.
 
 use super::{ArchiveAnswer, human};
 use crate::demangle::demangle;

@@ -1,5 +1,6 @@
-//! `gpu` for people: the device code of each file, the matrix of targets and libraries, and the
-//! findings. With `--target`, also the files without code for that target.
+//! The human-readable output of `gpu`: the device code of each file, the matrix of targets and
+//! libraries, and the findings. With `--target`, the files without code for that target are listed
+//! too.
 
 use super::{CoverageRow, CoverageScope, Gpu, shown};
 use crate::audit::Audit;
@@ -14,12 +15,13 @@ use crate::views::{Subject, count};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-/// Upper bound for the entries of files, and for the findings, without `-v`.
+/// Maximum number of entries of files, and of findings, without `-v`.
 const MOST: usize = 40;
 /// An archive with more members than this has one entry. With `-v`, each member has its own.
 const MOST_MEMBERS: usize = 4;
-/// Minimum widths in characters: a library's column, and the column of target names.
+/// Minimum width, in characters, of the column of one library in the matrix.
 const CELL_WIDTH: usize = 4;
+/// Minimum width, in characters, of the column of target names in the matrix.
 const NAME_WIDTH: usize = 17;
 
 pub(super) fn render(
@@ -40,12 +42,13 @@ pub(super) fn render(
     summary(subject, view, style, out)
 }
 
-/// Device code that has one entry in the output.
+/// The containers of device code that share one entry of the output.
 #[derive(Default)]
 struct ContainerGroup<'a> {
     containers: Vec<&'a Container>,
-    /// Number of wrappers that name kpack files, and the paths of the kpack files.
+    /// Number of wrappers whose code is in kpack files.
     kpack: usize,
+    /// The paths of these kpack files.
     kpack_paths: BTreeSet<&'a [u8]>,
     /// Number of members of the archive. 0 if each member has its own entry.
     members: usize,

@@ -1,5 +1,5 @@
-//! `gpu` for programs, by the schema `linkaudit.gpu/1` in `docs/gpu.schema.json`. Files are in byte
-//! order of their paths, containers by offset, and entries in the order of their tables.
+//! The JSON output of `gpu`, with the schema `linkaudit.gpu/1` (`docs/gpu.schema.json`). Files are
+//! in byte order of their paths, containers by offset, and entries in the order of their tables.
 
 use super::{CoverageScope, Gpu};
 use crate::audit::Audit;
@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// The name of the schema.
+/// The name and version of the schema of the JSON output.
 pub const SCHEMA: &str = "linkaudit.gpu/1";
 
 #[derive(Serialize)]

@@ -17,18 +17,18 @@ use crate::text::show_path;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// All formats.
+/// The output formats of `gpu`.
 pub const OUTPUTS: &[ViewOutput<Gpu>] = &[
     ViewOutput { name: "human", render: human::render },
     ViewOutput { name: "json", render: json::render },
 ];
 
-/// The answer of `gpu`.
+/// The answer of `gpu`: the GPU targets that libraries and data directories serve.
 #[derive(Debug)]
 pub struct Gpu {
-    /// The target of `--target`.
+    /// The GPU target of `--target`; `None` without that option.
     pub target: Option<TargetId>,
-    /// The coverage of all files together, then that of each entry point.
+    /// The coverage of all files together, then the coverage of each entry point.
     pub scopes: Vec<CoverageScope>,
 }
 
@@ -39,9 +39,10 @@ pub struct CoverageScope {
     pub root: Option<PathBuf>,
     /// The HIP runtime that the entry point loads, if any; `None` for all files.
     pub runtime: Option<PathBuf>,
-    /// The variant of the HIP runtime, with its patches.
+    /// The variant of the HIP runtime, upstream's or a distribution's. It decides which code a
+    /// target accepts.
     pub profile: Profile,
-    /// The reason for `profile`.
+    /// The reason for the choice of `profile`, in words.
     pub reason: String,
     /// The targets that are checked, sorted.
     pub targets: Vec<TargetId>,
@@ -49,14 +50,14 @@ pub struct CoverageScope {
     pub rows: Vec<CoverageRow>,
 }
 
-/// One library or data directory.
+/// The targets that one library or data directory serves.
 #[derive(Debug)]
 pub struct CoverageRow {
-    /// Its path.
+    /// The path of the library or data directory.
     pub path: PathBuf,
     /// The coverage of each target of the scope, in the same order.
     pub coverage: Vec<DeviceCoverage>,
-    /// The targets for which it has code.
+    /// The targets for which the library or data directory has code.
     pub offers: Vec<TargetCode>,
 }
 
@@ -96,14 +97,14 @@ impl Gpu {
         Self { target, scopes }
     }
 
-    /// True if some device code does not serve the target of `--target`.
+    /// True if some device code does not serve the target of `--target`. False without that option.
     pub fn fails(&self) -> bool {
         self.target.is_some() && self.scopes.iter().any(|scope| scope.lacking().next().is_some())
     }
 }
 
 impl CoverageScope {
-    /// Pairs of a row and a target that it does not cover.
+    /// Pairs of a row and a target that the row does not cover.
     pub fn lacking(&self) -> impl Iterator<Item = (&CoverageRow, &TargetId)> {
         self.rows.iter().flat_map(|row| {
             let each = self.targets.iter().zip(&row.coverage);
@@ -152,7 +153,7 @@ pub(crate) fn path(audit: &Audit, unit: Unit) -> &Path {
     }
 }
 
-/// A path for people, relative to the prefix if there is only one.
+/// A path as text. It is relative to its prefix if the command line names one directory.
 fn shown(audit: &Audit, path: &Path) -> String {
     let located = audit.prefixes.locate(path);
     let is_alone = audit.prefixes.dirs().len() == 1;

@@ -1,5 +1,5 @@
-//! `tree` for graphviz: entry points have bold frames, and missing libraries are red. The label of
-//! an edge says how the library was found. Names appear only in quoted strings.
+//! The Graphviz output of `tree`: entry points have bold frames, and missing libraries are red. The
+//! label of an edge says how the library was found. Names appear only in quoted strings.
 
 use super::{LoadTree, Tag, TreeEdge};
 use crate::format::elf::NeedKind;

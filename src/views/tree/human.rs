@@ -1,6 +1,6 @@
-//! `tree` for people: a page for each entry point. The needs of a file are listed where the loader
-//! loads it first. Needs for objects that were loaded earlier share one line. Missing libraries and
-//! the summary come last.
+//! The human-readable output of `tree`: a page for each entry point. The needs of a file are listed
+//! where the loader loads it first. Needs for objects that were loaded earlier share one line.
+//! Missing libraries and the summary come last.
 //!
 //! The number of lines grows with the number of nodes and edges. A file deeper than [`DEEPEST`]
 //! starts again at the left margin, so long chains do not make the page wider.
@@ -23,7 +23,7 @@ use std::io::{self, Write};
 const DEEPEST: usize = 12;
 /// Maximum indent of the column that says how a library was found, as a fraction of the line.
 const NAMES: (usize, usize) = (1, 2);
-/// Upper bound for the missing needs named in the summary.
+/// Maximum number of missing needs that the summary names.
 const MOST_MISSING: usize = 20;
 
 pub(super) fn render(
@@ -69,12 +69,12 @@ enum Row<'t> {
 struct TreePage<'a, 't> {
     audit: &'a Audit,
     style: Style,
-    /// Files whose needs are on the page.
+    /// Files whose needs are on this page or an earlier one.
     shown: FastSet<FileId>,
     rows: Vec<Row<'t>>,
 }
 
-/// Needs of one entry point that are not on the page yet.
+/// Needs of one entry point that are not on the page yet, by the file that has the need.
 type ByFile<'t> = FastMap<FileId, Vec<&'t TreeEdge>>;
 
 impl<'t> TreePage<'_, 't> {
@@ -242,7 +242,7 @@ impl<'t> TreePage<'_, 't> {
         writeln!(out)
     }
 
-    /// How the loader found a need, and the file.
+    /// The text about a need: how the loader found the file, and its path.
     fn found(&self, edge: &TreeEdge, note: &str) -> String {
         let how = format!("{:<8}", edge.how.name());
         if edge.is_missing() {
@@ -263,7 +263,7 @@ impl<'t> TreePage<'_, 't> {
         show(self.audit.text(edge.path))
     }
 
-    /// Writes names, packed into lines.
+    /// Writes the names of needs for objects that were loaded earlier, packed into lines.
     fn loaded(&self, lines: &str, names: &[String], out: &mut dyn Write) -> io::Result<()> {
         let start = format!("{lines}loaded:");
         let indent = start.chars().count();

@@ -1,6 +1,6 @@
-//! `tree` for programs, by the schema `linkaudit.tree/1` in `docs/tree.schema.json`. Nodes are
-//! sorted by path. Edges are sorted by the path of the file with the need, and then in the order of
-//! its needs.
+//! The JSON output of `tree`, with the schema `linkaudit.tree/1` (`docs/tree.schema.json`). Nodes
+//! are sorted by path. Edges are sorted by the path of the file with the need. Edges of one file
+//! are in the order of the entry points, and then of the loader's search.
 
 use super::{LoadTree, TreeEdge};
 use crate::audit::Audit;
@@ -14,7 +14,7 @@ use crate::views::Subject;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// The name of the schema.
+/// The name and version of the schema of the JSON output.
 pub const SCHEMA: &str = "linkaudit.tree/1";
 
 #[derive(Serialize)]

@@ -2,7 +2,8 @@
 //! chains may lead to a file, which is one node. A need of a file is one edge.
 //!
 //! An edge leads to the file that the need finds under the first entry point that loads the file
-//! with the need. If the need finds another file under another entry point, that is a further edge.
+//! with the need. If the need finds another file under another entry point, there is a further
+//! edge.
 
 mod dot;
 mod human;
@@ -21,7 +22,7 @@ use crate::plan::Plan;
 use crate::resolve::trace::{Tried, TriedOutcome};
 use crate::resolve::{self, Closure, FoundBy, ROOT};
 
-/// All formats.
+/// The output formats of `tree`.
 pub const OUTPUTS: &[ViewOutput<LoadTree>] = &[
     ViewOutput { name: "human", render: human::render },
     ViewOutput { name: "json", render: json::render },
@@ -31,14 +32,14 @@ pub const OUTPUTS: &[ViewOutput<LoadTree>] = &[
 /// The reason why an object needs another.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Tag {
-    /// An entry of its dynamic section.
+    /// An entry of the object's dynamic section names the other.
     Need(NeedKind),
-    /// LD_PRELOAD or ld.so.preload names it.
+    /// LD_PRELOAD or ld.so.preload names the other object.
     Preload,
 }
 
 impl Tag {
-    /// The word in JSON and dot.
+    /// The name of the tag in the JSON and Graphviz outputs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Need(NeedKind::Needed) => "needed",
@@ -59,17 +60,17 @@ pub struct TreeEdge {
     pub differs: bool,
     /// The file that has the need; for a preloaded object, the entry point.
     pub from: FileId,
-    /// The needed name, as written in the file.
+    /// The needed name, as written in the file or the preload list.
     pub name: StrId,
     /// The file that satisfies the need; `None` if none was found.
     pub to: Option<FileId>,
-    /// The path by which the loader opened the file.
+    /// The path by which the loader opened `to`; not used if `to` is `None`.
     pub path: StrId,
-    /// How the file was found.
+    /// How the loader found the file; [`FoundBy::Missing`] if it found none.
     pub how: FoundBy,
-    /// The object whose DT_RPATH found it.
+    /// The object whose DT_RPATH led to the file; `None` if another step of the search found it.
     pub rpath_of: Option<FileId>,
-    /// The reason for the need.
+    /// The kind of the need: an entry of the dynamic section, or a preload list.
     pub tag: Tag,
     /// True if this need loaded `to` under `root`; false if `to` was loaded before, or is `None`.
     pub loads: bool,
@@ -189,7 +190,7 @@ impl TreeBuilder {
         });
     }
 
-    /// Stores the paths that the loader tried and skipped in each edge.
+    /// Stores in each edge the paths that the loader tried and skipped.
     fn trace(&mut self, audit: &mut Audit, plan: &Plan) {
         let Audit { corpus, resolver, closures, .. } = audit;
         for (root, searched) in self.searched.entries().filter(|(_, list)| !list.is_empty()) {

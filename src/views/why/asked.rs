@@ -1,11 +1,13 @@
-//! NAME as typed. It may have the version of a symbol, as `nm`, `readelf` and loaders write it.
+//! Reads NAME of the command line, which may contain the version of a symbol as `nm`, `readelf` and
+//! loaders write it.
 
-/// A name. With a version, the answer is only about that version.
+/// NAME of the command line, split into name and version. With a version, the answer is only about
+/// that version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct TypedName<'n> {
-    /// The name.
+    /// The name of a library or symbol, without version.
     pub(super) name: &'n [u8],
-    /// The version.
+    /// The version of the symbol; `None` if NAME has none.
     pub(super) version: Option<&'n [u8]>,
 }
 

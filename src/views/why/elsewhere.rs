@@ -1,4 +1,4 @@
-//! `why LIBRARY --under ENTRY`: other files of the library in the same process. Also files that the
+//! `why LIBRARY --under ENTRY`: other files of the library in the same process, and files that the
 //! loader would take if LD_LIBRARY_PATH had their directory.
 
 use super::under::position;
@@ -18,20 +18,21 @@ const MOST: usize = 4;
 /// version.
 #[derive(Debug)]
 pub struct Copy {
-    /// The file.
+    /// The other file.
     pub file: FileId,
-    /// The entry point.
+    /// The entry point of the process.
     pub root: RootId,
-    /// Its index in the scope; `None` for a file that is not in the scope.
+    /// The index of the file in the scope; `None` for a file that is not in the scope.
     pub position: Option<u32>,
-    /// How it was found.
+    /// How the loader found the file, such as by DT_RUNPATH.
     pub how: FoundBy,
-    /// The file whose need loaded it.
+    /// The file whose need loaded it; `None` for a plugin, the loader, or a library that musl
+    /// preloads.
     pub needed_by: Option<FileId>,
 }
 
 /// Other copies of the libraries in `known`: files with the same stem that the entry points `under`
-/// load. They are ordered by entry point, then as in the scope.
+/// load. They are ordered by entry point, then as in the link map.
 pub(super) fn copies(audit: &Audit, known: &FastSet<FileId>, under: &[RootId]) -> Vec<Copy> {
     let name = |file: &FileId| stem(audit.corpus.files[*file].library_name());
     let stems: FastSet<&[u8]> = known.iter().map(name).collect();

@@ -1,5 +1,6 @@
-//! `why` for people: the files that provide a name, the files that need it, and the summary. The
-//! pages of libraries and symbols are in `library_page`, `symbol_page` and `undefined_page`.
+//! The human-readable output of `why`: the files that provide a name, the files that need it, and
+//! the summary. The pages of libraries and symbols are in `library_page`, `symbol_page` and
+//! `undefined_page`.
 
 use super::{Answer, VersionAnswer, Why};
 use crate::audit::Audit;
@@ -16,11 +17,13 @@ use crate::views::{count, typed_input};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-/// Upper bound for the lines of one kind without `-v`.
+/// Maximum number of lines of one kind without `-v`.
 const MOST: usize = 20;
-/// Widths in columns: the indent before a detail, the label of a detail, the gap between cells.
+/// Indent before a detail, in columns.
 const DETAIL: usize = 6;
+/// Minimum width of the label of a detail, in columns.
 const LABEL: usize = 8;
+/// Gap between the cells of a row, in columns.
 const GAP: usize = 2;
 
 pub(super) fn render(
@@ -50,7 +53,7 @@ pub(super) struct WhyPage<'a> {
     pub(super) audit: &'a Audit,
     pub(super) subject: &'a Subject<'a>,
     pub(super) style: Style,
-    /// Texts that stand for several symbols of the answer.
+    /// Demangled names that several symbols of the answer share.
     pub(super) repeated: BTreeSet<String>,
     pub(super) out: &'a mut dyn Write,
 }
@@ -191,7 +194,7 @@ impl WhyPage<'_> {
         self.next_names("needed for", (&version.symbols, version.more), subject)
     }
 
-    /// Writes names with the number of others, and the command that is about the first of them.
+    /// Writes names, the number of further names, and a command that asks about the first name.
     fn next_names(
         &mut self,
         label: &str,
@@ -210,7 +213,7 @@ impl WhyPage<'_> {
     }
 }
 
-/// A cell of a row.
+/// A cell of a row: its text, the minimum width of its column, and its colour.
 pub(super) struct Cell {
     text: String,
     width: usize,
@@ -228,12 +231,12 @@ impl Cell {
         Self { code: Some("2"), ..Self::new(text, 0) }
     }
 
-    /// Text about something missing.
+    /// Text about something missing, shown in red.
     pub(super) fn alarm(text: impl Into<String>) -> Self {
         Self { code: Some("1;31"), ..Self::new(text, 0) }
     }
 
-    /// The text.
+    /// The text, without colour.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
@@ -243,7 +246,7 @@ impl Cell {
     }
 }
 
-/// The width of a column of paths. Paths longer than half of the line do not count.
+/// The width of a column of paths. Paths longer than half of the line are ignored.
 pub(super) fn column(style: Style, paths: impl Iterator<Item = String>) -> usize {
     let most = style.columns() / 2;
     paths.map(|path| path.chars().count()).filter(|width| *width <= most).max().unwrap_or(0)

@@ -1,4 +1,4 @@
-//! `why` for programs, by the schema `linkaudit.why/1` in `docs/why.schema.json`.
+//! The JSON output of `why`, with the schema `linkaudit.why/1` (`docs/why.schema.json`).
 
 use super::elsewhere::Copy;
 use super::library::{self, LibraryAnswer};
@@ -15,7 +15,7 @@ use crate::views::tree::TriedOut;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// The name of the schema.
+/// The name and version of the schema of the JSON output.
 pub const SCHEMA: &str = "linkaudit.why/1";
 
 #[derive(Serialize)]
@@ -177,7 +177,7 @@ pub(super) fn render(
     }
 }
 
-/// The lists of an answer.
+/// The lists of the output. Lists that do not belong to the kind of the answer are empty.
 struct Lists<'a, P, R> {
     providers: Vec<P>,
     requesters: Vec<R>,

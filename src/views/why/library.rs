@@ -1,5 +1,5 @@
-//! `why` for a library: the files with that name, and the needs for it. A need counts if it has the
-//! name or finds one of the files.
+//! `why` for a library: the files with that name, and the needs for it. A need is listed if it has
+//! the name or finds one of the files.
 
 use super::elsewhere::{Copy, copies, instead};
 use super::under::position;
@@ -14,24 +14,24 @@ use crate::views::tree::{LoadTree, Tag, TreeEdge};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// A file with the name, or a file that was found for a need with the name.
+/// A file that has the requested name, or that the loader found for a need of this name.
 #[derive(Debug)]
 pub struct LibraryProvider {
-    /// The file.
+    /// The file of the library.
     pub file: FileId,
     /// The entry points that load it, in order.
     pub places: Vec<LibraryLoad>,
 }
 
-/// A file under one entry point.
+/// How the process of one entry point loads a file.
 #[derive(Clone, Copy, Debug)]
 pub struct LibraryLoad {
-    /// The entry point.
+    /// The entry point of the process.
     pub root: RootId,
-    /// Its index in the scope, which starts with the entry point; `None` for a file that is not in
-    /// the scope.
+    /// The index of the file in the scope, which starts with the entry point; `None` for a file
+    /// that is not in the scope.
     pub position: Option<u32>,
-    /// How it was found.
+    /// How the loader found the file, such as by DT_RUNPATH.
     pub how: FoundBy,
 }
 
@@ -42,15 +42,15 @@ pub struct LibraryRequester {
     pub file: FileId,
     /// The needed name, as written in the file.
     pub name: StrId,
-    /// The reason for the need.
+    /// The kind of the need: an entry of the dynamic section, or a preload list.
     pub tag: Tag,
     /// The file that satisfies the need; `None` if none was found.
     pub to: Option<FileId>,
     /// The path by which the loader opened that file.
     pub opened: StrId,
-    /// How the file was found.
+    /// How the loader found that file; [`FoundBy::Missing`] if it found none.
     pub how: FoundBy,
-    /// The object whose DT_RPATH found it.
+    /// The object whose DT_RPATH led to the file; `None` if another step of the search found it.
     pub rpath_of: Option<FileId>,
     /// The entry points under which the need leads to `to`. With `--under`, only the selected one.
     pub roots: Vec<RootId>,
@@ -73,9 +73,9 @@ impl LibraryRequester {
 /// The answer about a library.
 #[derive(Debug)]
 pub struct LibraryAnswer {
-    /// The files, in byte order of their paths.
+    /// The files of the library, in byte order of their paths.
     pub providers: Vec<LibraryProvider>,
-    /// The needs, in byte order of the paths of their files.
+    /// The needs for the library, in byte order of the paths of the files that have them.
     pub requesters: Vec<LibraryRequester>,
     /// Entry points that have the library as interpreter.
     pub programs: Vec<FileId>,
@@ -85,8 +85,8 @@ pub struct LibraryAnswer {
 
 impl LibraryAnswer {
     /// The answer about the library `name`; `None` if no file, need or interpreter has this name.
-    /// File names count only if `by_file` is true. `graph` has the needs of the entry points in
-    /// `under`.
+    /// File names are compared only if `by_file` is true. `graph` has the needs of the entry points
+    /// in `under`.
     pub(super) fn new(
         name: &[u8],
         audit: &Audit,
@@ -132,7 +132,7 @@ impl LibraryAnswer {
     }
 }
 
-/// Files that have this name. A name with a slash is a path. Another name is a DT_SONAME or, if
+/// Files that have this name. A name with a slash is a path. Any other name is a DT_SONAME or, if
 /// `by_file` is true, a file name.
 fn named(name: &[u8], audit: &Audit, by_file: bool) -> FastSet<FileId> {
     let mut out = FastSet::default();

@@ -1,5 +1,5 @@
-//! The page of a library: the files with its name, then the files that need it. Files whose loader
-//! does not find the library come first.
+//! The page of a library: the files with its name, then the files that need it. Of these, the files
+//! for which the loader finds no library come first.
 
 use super::elsewhere::Copy;
 use super::human::{Cell, WhyPage, column};
@@ -104,7 +104,7 @@ impl WhyPage<'_> {
         self.row(3, &[Cell::new(path, 0), Cell::dim(text)])
     }
 
-    /// The effect of LD_LIBRARY_PATH on a need.
+    /// Writes the effect that LD_LIBRARY_PATH would have on a need.
     fn library_path(&mut self, requester: &library::LibraryRequester) -> io::Result<()> {
         let is_musl = |root: &RootId| self.audit.loader(*root).is_musl();
         let text = match (&requester.instead, requester.how) {

@@ -1,6 +1,7 @@
 //! `linkaudit why NAME`: the objects that need a library or refer to a symbol, and the files that
-//! define it. For a library, also the paths that the loader tried. `library` and `symbol` make the
-//! answers. `names` finds the symbols that NAME means, and `under` selects the entry point.
+//! are the library or define the symbol. For a library, the answer also has the paths that the
+//! loader tried. `library` and `symbol` make the answers. `names` finds the symbols that NAME
+//! means, and `under` selects the entry point.
 
 mod asked;
 mod elsewhere;
@@ -31,16 +32,16 @@ use asked::TypedName;
 use library::LibraryAnswer;
 use symbol::{AnswerScope, SymbolAnswer};
 
-/// All formats.
+/// The output formats of `why`.
 pub const OUTPUTS: &[ViewOutput<Why>] = &[
     ViewOutput { name: "human", render: human::render },
     ViewOutput { name: "json", render: json::render },
 ];
 
-/// The answer.
+/// The answer of `why`, with its question.
 #[derive(Debug)]
 pub struct Why {
-    /// The name as typed.
+    /// NAME of the command line.
     pub name: Vec<u8>,
     /// The entry point that the answer is restricted to; `None` for all.
     pub under: Option<Under>,
@@ -55,9 +56,10 @@ pub enum Answer {
     Library(LibraryAnswer),
     /// A symbol: an object refers to it or defines it.
     Symbol(SymbolAnswer),
-    /// A version of symbols.
+    /// A version of symbols, such as `GLIBC_2.34`.
     Version(VersionAnswer),
-    /// None of these. The value has similar names of libraries and symbols.
+    /// NAME is not a library, symbol or version. The value has similar names of libraries and
+    /// symbols.
     Unknown(Vec<Vec<u8>>),
 }
 
@@ -78,7 +80,8 @@ impl Why {
         let library = |by_file: bool, audit: &Audit| {
             LibraryAnswer::new(name, audit, &graph, by_file, roots).map(Answer::Library)
         };
-        // Libraries define a symbol for each of their versions, to which no file refers.
+        // A version is looked up before a symbol, because libraries define a symbol for each of
+        // their versions. No file refers to these symbols.
         let files = |_: &Under| -> FastSet<FileId> { graph.nodes.iter().copied().collect() };
         let loaded = under.as_ref().map(files);
         let version =
@@ -129,8 +132,8 @@ impl Why {
         Some(symbol)
     }
 
-    /// Similar names of libraries and symbols. If only the version of NAME is unknown, the versions
-    /// of the symbol as `NAME@VERSION`.
+    /// Similar names of libraries and symbols. If only the version in NAME is unknown, the result
+    /// has the versions of the symbol, as `NAME@VERSION`.
     fn near(
         name: &[u8],
         audit: &mut Audit,
@@ -148,7 +151,7 @@ impl Why {
         names::near(name, audit, graph)
     }
 
-    /// True if the name is that of a library or symbol.
+    /// True if the answer is about a library or symbol.
     pub fn is_known(&self) -> bool {
         !matches!(self.answer, Answer::Unknown(_) | Answer::Version(_))
     }

@@ -1,4 +1,5 @@
-//! Finds the raw symbols that a typed name means. For an unknown name, finds similar names.
+//! Finds the raw symbols that NAME of the command line means. For an unknown name, finds similar
+//! names.
 
 use super::qualified::{Qualified, with_one_spelling};
 use crate::audit::Audit;
@@ -15,7 +16,7 @@ use memchr::memmem::Finder;
 use object::elf;
 use std::collections::BTreeSet;
 
-/// Upper bound for the similar names shown for an unknown one.
+/// Maximum number of similar names that are shown for an unknown name.
 const MOST_NEAR: usize = 5;
 
 /// The answer for a version of symbols.
@@ -24,7 +25,7 @@ pub struct VersionAnswer {
     /// Up to five symbols to which audited files refer with the version, as `NAME@VERSION`. Empty
     /// if no file of the entry point needs the version.
     pub symbols: Vec<Vec<u8>>,
-    /// Number of other such symbols.
+    /// Number of further symbols to which audited files refer with the version.
     pub more: usize,
 }
 
@@ -39,7 +40,7 @@ fn each_name<'o>(object: &'o Object, visit: &mut dyn FnMut(&'o [u8])) {
 }
 
 /// The raw names that `name` means. These are `name` itself and, if it reads like a demangled name,
-/// the mangled names that it stands for (`Qualified::means`).
+/// the mangled names that fit it (`Qualified::means`).
 pub(super) fn raw(name: &[u8], view: View<'_>, corpus: &Corpus) -> RequestedNames {
     let mut names = RequestedNames::default();
     names.insert(name, hash::gnu(name));
@@ -48,9 +49,9 @@ pub(super) fn raw(name: &[u8], view: View<'_>, corpus: &Corpus) -> RequestedName
     names
 }
 
-/// The symbols to which files refer with the version `version`, as `NAME@VERSION`. Only files of
-/// `under` count, if given. `None` if no audited file needs the version, or if a file defines a
-/// symbol of that name or refers to it.
+/// The symbols to which files refer with the version `version`, as `NAME@VERSION`. If `under` is
+/// given, the result has only symbols of its files. `None` if no audited file needs the version, or
+/// if a file defines a symbol of that name or refers to it.
 pub(super) fn of_version(
     version: &[u8],
     audit: &Audit,
@@ -83,8 +84,8 @@ pub(super) fn of_version(
     Some(VersionAnswer { symbols: symbols.collect(), more })
 }
 
-/// True if a file refers to a symbol `name` or defines it. The symbols that libraries define for
-/// their versions do not count: linkers make them absolute.
+/// True if a file refers to a symbol `name` or defines it. Symbols that libraries define for their
+/// versions are ignored: linkers make these symbols absolute.
 fn is_symbol(name: &[u8], audit: &Audit) -> bool {
     let mut objects = audit.corpus.files.iter().filter_map(|facts| facts.object());
     objects.any(|object| {
@@ -272,7 +273,8 @@ pub(super) fn near(name: &[u8], audit: &Audit, graph: &LoadTree) -> Vec<Vec<u8>>
 }
 
 /// Names of C++ and Rust whose last components are similar to `text`. For text without `::`, the
-/// members with exactly that name. If there are none, the members of a class or namespace `text`.
+/// result has the members with exactly that name, or else the members of a class or namespace
+/// `text`.
 fn near_qualified(text: &str, audit: &Audit) -> Vec<Vec<u8>> {
     let Some(typed) = Qualified::new(text) else { return Vec::new() };
     let Some(own) = typed.end(typed.depth()) else { return Vec::new() };
@@ -320,8 +322,8 @@ pub(super) fn within<'n>(
     found.into_iter().map(|(_, other)| other.as_bytes().to_vec()).collect()
 }
 
-/// Maximum number of edits that count as a typing error. It is 0 for short names: one edit makes
-/// another name.
+/// Maximum number of edits that are treated as a typing error. It is 0 for short names, because one
+/// edit makes another name.
 pub(super) fn most_edits(text: &str) -> usize {
     match text.len() {
         0..=3 => 0,

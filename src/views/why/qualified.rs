@@ -1,5 +1,6 @@
-//! Splits demangled names into parts. A typed name means a symbol if its components are the last
-//! ones of the symbol's name, and its parameters are equal.
+//! Splits demangled names into parts. NAME of the command line means a symbol if the components of
+//! NAME are the last components of the symbol's name. If NAME has parameters, they must equal those
+//! of the symbol.
 
 use std::borrow::Cow;
 
@@ -21,7 +22,8 @@ const SPECIAL: &[&str] = &[
     "TLS wrapper function for ",
 ];
 
-/// Operators. An operator comes before its own prefixes.
+/// The text of each operator after the word `operator`. The first match counts, so a longer
+/// operator comes before its prefixes.
 const OPERATORS: &[&str] = &[
     "<=>", "<<=", ">>=", "->*", "()", "[]", "<<", ">>", "<=", ">=", "->", "==", "!=", "&&", "||",
     "++", "--", "+=", "-=", "*=", "/=", "%=", "^=", "&=", "|=", "<", ">", "+", "-", "*", "/", "%",
@@ -31,11 +33,12 @@ const OPERATORS: &[&str] = &[
 /// The parts of a demangled name, without its return type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Qualified<'t> {
-    /// The prefix of a generated table or helper, if it is one.
+    /// The prefix of the name in [`SPECIAL`]; `None` if the name is not that of a generated table
+    /// or helper.
     special: Option<&'static str>,
     /// The namespaces and classes, then the name itself.
     components: Vec<&'t str>,
-    /// The parameters, with parentheses.
+    /// The parameters, with parentheses; `None` if the name has none.
     parameters: Option<&'t str>,
     /// The text after the parameters, such as `const`.
     qualifiers: &'t str,
@@ -81,7 +84,7 @@ pub(super) fn with_one_spelling(text: &str) -> Cow<'_, str> {
     out
 }
 
-/// `text` with a suffix behind each number that has the cast before it.
+/// Replaces the cast before each number by a suffix after it: `(long)5` becomes `5l`.
 fn suffixed(text: &str, cast: &str, suffix: &str) -> String {
     let mut parts = text.split(cast);
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -141,9 +144,10 @@ impl<'t> Qualified<'t> {
         is_whole.then_some(Self { special, components, parameters, qualifiers })
     }
 
-    /// True if this typed name means `whole`: `Shape::id` means `ns::Shape::id(int)`. Parameters,
-    /// `[abi:…]` tags and template arguments may be omitted. A name with one component must be the
-    /// whole name, except that of a generated table (`vtable for Shape`).
+    /// True if this NAME of the command line means the symbol `whole`: `Shape::id` means
+    /// `ns::Shape::id(int)`. Parameters, `[abi:…]` tags and template arguments may be omitted. A
+    /// name with one component must be the whole name, except in the name of a generated table
+    /// (`vtable for Shape`).
     pub(super) fn means(&self, whole: &Self) -> bool {
         let Some(before) = whole.components.len().checked_sub(self.components.len()) else {
             return false;
@@ -158,8 +162,8 @@ impl<'t> Qualified<'t> {
             && pairs.all(|(own, other)| is_same(own, other))
     }
 
-    /// Its last `count` components, without parameters, tags and template arguments. `None` if
-    /// there are fewer components, or for a generated table or helper.
+    /// The last `count` components of the name, without parameters, tags and template arguments.
+    /// `None` if there are fewer components, or for a generated table or helper.
     pub(super) fn end(&self, count: usize) -> Option<String> {
         let first = self.components.len().checked_sub(count)?;
         let bare = |component: &&str| without(&without(component, '['), '<');
@@ -178,7 +182,7 @@ fn is_same_list(own: &str, other: Option<&str>) -> bool {
     other.is_some_and(|other| tight(own) == tight(other))
 }
 
-/// True if the typed component `own` means `other`.
+/// True if the component `own` of NAME means `other`, a component of a symbol's name.
 fn is_same(own: &str, other: &str) -> bool {
     let own_end = operator(own).unwrap_or(0);
     let other = if own.contains("[abi:") { other.to_owned() } else { without(other, '[') };
@@ -187,8 +191,8 @@ fn is_same(own: &str, other: &str) -> bool {
     tight(own) == tight(&other)
 }
 
-/// A component without brackets of one kind and the text in them. A component that starts with such
-/// a bracket stays as it is.
+/// A component without brackets of one kind and the text in them. A component that starts with a
+/// bracket of this kind stays as it is.
 fn without(component: &str, open: char) -> String {
     let start = operator(component).unwrap_or(0);
     let (mut out, mut rest) = component.split_at(start);

@@ -1,6 +1,6 @@
-//! `why` for a symbol: definitions in the lookup order of each entry point, and references with
-//! their bindings. Also definitions in files that no entry point loads. `undefined` adds details
-//! about undefined references.
+//! `why` for a symbol: definitions in the lookup order of each entry point, definitions in files
+//! that no entry point loads, and references with their bindings. `undefined` adds details about
+//! undefined references.
 
 use super::under::position;
 use crate::audit::{Audit, NamedBindings};
@@ -19,30 +19,30 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A definition of a symbol.
 #[derive(Debug)]
 pub struct SymbolProvider {
-    /// The file.
+    /// The file that has the definition.
     pub file: FileId,
-    /// The member of an archive.
+    /// The archive member that has the definition; `None` for an ELF file.
     pub member: Option<Vec<u8>>,
-    /// The raw name.
+    /// The name as in the symbol table, not demangled.
     pub symbol: Vec<u8>,
-    /// Its version.
+    /// The version of the definition; `None` if it has none.
     pub version: Option<Vec<u8>>,
     /// True if a link with the file uses this definition. Its version is then written with `@@`.
     pub default: bool,
     /// The binding of the definition.
     pub bind: Bind,
-    /// Its positions in scopes, in the order of the entry points.
+    /// The positions of the definition in scopes, in the order of the entry points.
     pub places: Vec<InScope>,
 }
 
 /// The binding of a definition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bind {
-    /// STB_GLOBAL
+    /// STB_GLOBAL, with default or protected visibility.
     Global,
     /// STB_WEAK. The loader treats it like a global one.
     Weak,
-    /// STB_GNU_UNIQUE
+    /// STB_GNU_UNIQUE: all objects of a process share one definition.
     Unique,
     /// STV_HIDDEN, STV_INTERNAL or STB_LOCAL. Lookups from other files do not find it.
     Local,
@@ -51,7 +51,7 @@ pub enum Bind {
 }
 
 impl Bind {
-    /// The word in human and JSON output.
+    /// The name of the binding in the human-readable and JSON outputs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Global => "global",
@@ -68,9 +68,9 @@ impl Bind {
 pub struct InScope {
     /// The entry point.
     pub root: RootId,
-    /// The index of its file in the scope.
+    /// The index of the definition's file in the scope.
     pub position: u32,
-    /// Number of files that bind to it.
+    /// Number of files with a reference that binds to the definition.
     pub taken: u32,
 }
 
@@ -79,17 +79,17 @@ pub struct InScope {
 pub struct SymbolRequester {
     /// The file that has the reference.
     pub file: FileId,
-    /// The raw name.
+    /// The name as in the symbol table, not demangled.
     pub symbol: Vec<u8>,
-    /// The version that it requires.
+    /// The version that the reference requires; `None` if it requires none.
     pub version: Option<Vec<u8>>,
-    /// True if the loader leaves it undefined without an error (STB_WEAK).
+    /// True for a weak reference, which the loader may leave undefined without an error.
     pub weak: bool,
     /// True if the file defines the symbol itself.
     pub defined: bool,
-    /// Its bindings under the entry points that load the file.
+    /// The bindings of the reference under the entry points that load the file.
     pub bound: Vec<ReferenceBinding>,
-    /// Definitions that nearly fit, if the diagnosis counts the reference as undefined.
+    /// Definitions that nearly fit, if the reference is undefined in the diagnosis.
     pub near: Vec<NearDefinition>,
 }
 
@@ -98,9 +98,9 @@ pub struct SymbolRequester {
 pub struct NearDefinition {
     /// The file that defines it.
     pub file: FileId,
-    /// The raw name.
+    /// The name as in the symbol table, not demangled.
     pub symbol: Vec<u8>,
-    /// Its version.
+    /// The version of the definition; `None` if it has none.
     pub version: Option<Vec<u8>>,
     /// The difference from the reference, in words.
     pub reason: &'static str,
@@ -111,7 +111,8 @@ pub struct NearDefinition {
 pub struct ReferenceBinding {
     /// The entry point.
     pub root: RootId,
-    /// The index of the definition in `providers`; `None` if undefined.
+    /// The index of the definition in [`SymbolAnswer::providers`]; `None` if the reference is not
+    /// bound.
     pub provider: Option<usize>,
     /// True if a relocation uses the reference.
     pub used: bool,
@@ -125,7 +126,8 @@ pub struct ReferenceBinding {
 }
 
 impl ReferenceBinding {
-    /// True if the reference is undefined, and a relocation uses it.
+    /// True if a relocation uses the reference and the loader finds no definition. False if the
+    /// loader stops before that.
     pub fn is_open(&self) -> bool {
         self.used && self.provider.is_none() && !self.stopped
     }
@@ -171,10 +173,11 @@ struct BoundReference {
 /// The part of the answer that the command line selects.
 #[derive(Clone, Copy)]
 pub(super) struct AnswerScope<'a> {
-    /// With a version: definitions with this version, references to this version, references
-    /// without a version that bind to it, and definitions to which these references bind.
+    /// The version in NAME. It selects definitions with this version, references to it, and
+    /// references without a version that bind to one of these definitions. Definitions to which a
+    /// selected reference binds are selected too. `None` for all versions.
     pub(super) version: Option<&'a [u8]>,
-    /// With `--under`: only these entry points.
+    /// With `--under`: only these entry points. `None` for all.
     pub(super) under: Option<&'a [RootId]>,
 }
 
@@ -361,7 +364,7 @@ impl SymbolAnswerBuilder<'_> {
         Some(list.iter().filter_map(file).collect())
     }
 
-    /// The definition of a binding.
+    /// The definition to which a binding leads; `None` if there is none.
     fn taken(&self, closure: &Closure, binding: Binding) -> Option<SymbolId> {
         let file = closure.module(binding.provider).file?;
         let release = self.audit.resolver.loaders.get(closure.root.loader).release;
@@ -429,7 +432,7 @@ impl SymbolAnswerBuilder<'_> {
     }
 
     /// Drops versions other than the version of NAME. Definitions to which a reference with that
-    /// version binds are kept, and so are references without a version that bind to a definition
+    /// version binds are kept. References without a version are kept if they bind to a definition
     /// with that version.
     fn restrict(&mut self) {
         let Some(wanted) = self.part.version else { return };

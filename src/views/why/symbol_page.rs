@@ -13,11 +13,11 @@ use crate::views::count;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-/// Upper bound for the groups of entry points shown without `-v`.
+/// Maximum number of groups of entry points that are shown without `-v`.
 const MOST_GROUPS: usize = 3;
 
 /// Definitions in lookup order: the index of each, and true if an object binds to it. The index is
-/// `None` for a definition in the entry point itself. Entry points with the same order can then
+/// `None` for a definition in the entry point itself, so that entry points with the same order
 /// share a group.
 type Order = Vec<(Option<usize>, bool)>;
 
@@ -249,7 +249,7 @@ impl Reached {
     }
 }
 
-/// The texts that stand for several raw names of an answer, such as those of destructors.
+/// Demangled names that several raw names of an answer share, such as the variants of a destructor.
 fn repeated(symbol: &SymbolAnswer) -> BTreeSet<String> {
     let defined = symbol.providers.iter().map(|provider| &provider.symbol);
     let asked = symbol.requesters.iter().map(|requester| &requester.symbol);

@@ -14,13 +14,14 @@ use crate::report::model::ReportFinding;
 use crate::rules::NearMisses;
 use std::collections::BTreeSet;
 
-/// The states of all undefined references.
+/// The states of all undefined references, as the diagnosis determined them.
 pub(super) fn reference_states(audit: &Audit, plan: &Plan) -> ReferenceStates {
     let key = |one: &ReferenceUnderRoot| (one.root, (one.file, one.symbol));
     audit.reference_states(plan).iter().map(|one| (key(one), one.state)).collect()
 }
 
-/// Adds the scopes in which the loader searched, and the definitions that nearly fit.
+/// Adds to the answer the scopes in which the loader searched for undefined references, and the
+/// definitions that nearly fit.
 pub(super) fn look_into(symbol: &mut SymbolAnswer, audit: &Audit) {
     let first = |r: &SymbolRequester| reported(r).or_else(|| first_open(r)).map(|bound| bound.root);
     let roots: BTreeSet<RootId> =
@@ -45,7 +46,8 @@ pub(super) fn look_into(symbol: &mut SymbolAnswer, audit: &Audit) {
     }
 }
 
-/// The first binding that the diagnosis counts as undefined.
+/// The first binding for which the diagnosis calls the reference undefined; `None` if there is
+/// none.
 fn reported(requester: &SymbolRequester) -> Option<&ReferenceBinding> {
     requester.bound.iter().find(|bound| bound.state == Some(ReferenceState::Undefined))
 }
@@ -54,14 +56,14 @@ fn first_open(requester: &SymbolRequester) -> Option<&ReferenceBinding> {
     requester.bound.iter().find(|bound| bound.is_open())
 }
 
-/// What `check` reports about an undefined reference.
+/// The result of `check` for an undefined reference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum CheckResult {
-    /// A finding.
+    /// `check` reports a finding.
     Reported,
-    /// A finding that a waiver covers.
+    /// `check` has a finding, and a waiver covers it.
     Waived,
-    /// No finding: the rule is off.
+    /// `check` has no finding, because the level of the rule is `allow`.
     Allowed,
 }
 
@@ -77,7 +79,7 @@ impl CheckResult {
         }
     }
 
-    /// The word in JSON output.
+    /// The name of the result in the JSON output.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Reported => "finding",

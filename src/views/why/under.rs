@@ -13,21 +13,22 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Upper bound for the entry points named in a message.
+/// Maximum number of entry points that a message names.
 const MOST: usize = 3;
 
 /// An entry point to which an answer is restricted.
 #[derive(Debug)]
 pub struct Under {
-    /// Its file.
+    /// The file of the entry point.
     pub file: FileId,
-    /// The closures that start from it: a plugin has one for each host program.
+    /// The entry points with this file. A plugin is a separate entry point under each of its host
+    /// programs.
     pub roots: Vec<RootId>,
 }
 
 impl Under {
     /// The entry point with the path `typed`, or with a path that ends with `typed`. `real` is
-    /// `typed` with links resolved. The error is a message.
+    /// `typed` with links resolved. The error is a message that says why no entry point matches.
     pub fn find(typed: &Path, real: Option<&Path>, audit: &Audit) -> Result<Self, String> {
         let known: BTreeSet<FileId> =
             order::set(audit.closures.roots.iter().map(|closure| closure.root.file));
@@ -95,7 +96,8 @@ fn named(typed: &Path, real: Option<&Path>, audit: &Audit) -> BTreeSet<FileId> {
     files.map(|(file, _)| file).collect()
 }
 
-/// Entry points with file names similar to that of `typed`.
+/// The paths of entry points whose file names are similar to the file name of `typed`; at most
+/// [`MOST`].
 fn near<'f>(typed: &Path, entries: impl Iterator<Item = &'f FileFacts>) -> Vec<String> {
     let Some(base) = typed.file_name().and_then(|base| base.to_str()) else { return Vec::new() };
     let paths: Vec<PathBuf> = entries.map(|facts| facts.path.to_path_buf()).collect();

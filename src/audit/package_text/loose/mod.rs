@@ -1,7 +1,8 @@
-//! Checks paths in text files that programs read or run. These are scripts, flags of compiler
-//! wrappers, specs of GCC, manifests of Vulkan, EGL and OpenCL loaders, units, desktop files,
-//! libtool archives, and search paths of Python and ldconfig. A missing path is reported only if it
-//! lies in the prefix or store of the text file, and only if its meaning is certain.
+//! Checks paths in text files that programs read or run. These are scripts, systemd units, desktop
+//! files, flags of compiler wrappers, specs of GCC and libtool archives. Manifests of Vulkan, EGL
+//! and OpenCL drivers, and search paths of Python and ldconfig, are checked too. A missing path is
+//! reported only if it is in the prefix or store of the text file, and only if its meaning is
+//! certain.
 
 mod places;
 mod specs;
@@ -26,13 +27,13 @@ use std::path::{Path, PathBuf};
 pub struct TextPath {
     /// The text file.
     pub file: PathBuf,
-    /// The line, from 1.
+    /// The number of the line, from 1.
     pub line: u32,
     /// The role of the path in the text file, as the start of a message.
     pub what: &'static str,
     /// The path, or the flag.
     pub path: PathBuf,
-    /// The kind of defect.
+    /// The kind of defect, which decides the rule that reports it.
     pub kind: TextPathKind,
 }
 
@@ -41,19 +42,21 @@ pub struct TextPath {
 pub enum TextPathKind {
     /// The path does not exist.
     Missing,
-    /// A missing path in a resource directory of clang. The value is another resource directory of
-    /// the same major version.
+    /// The path is in a resource directory of clang and does not exist. The value is another
+    /// existing resource directory of the same major version.
     ResourceDir(PathBuf),
-    /// A directory for device bitcode that does not exist or holds no `ocml.bc`.
+    /// The path is a directory for device bitcode that does not exist or has no file `ocml.bc`.
     Bitcode,
-    /// A library, or a directory of libraries, that a wrapper or a specs file adds to every link.
+    /// The path is a library, or a flag with a directory of libraries, that a wrapper or a specs
+    /// file adds to every link.
     Injected,
 }
 
 /// Maximum number of bytes that are read from a file. Some scripts have a large payload behind
 /// their text.
 const MOST: u64 = 4 << 20;
-/// Files of compiler wrappers in Nix (`pkgs/build-support/cc-wrapper`), below `nix-support`.
+/// Names of files in `nix-support` with flags of Nix's compiler wrappers
+/// (`pkgs/build-support/cc-wrapper`).
 const WRAPPER: [&str; 9] = [
     "cc-cflags",
     "cc-cflags-before",
@@ -66,14 +69,15 @@ const WRAPPER: [&str; 9] = [
     "cc-wrapper-hook",
 ];
 
-/// Programs that start the compiler of ROCm (`clang/tools/amdllvm` of ROCm's LLVM).
+/// Names of programs that start ROCm's compiler (`clang/tools/amdllvm` of ROCm's LLVM).
 const ROCM_COMPILERS: [&str; 5] =
     ["amdclang", "amdclang++", "amdclang-cl", "amdclang-cpp", "amdflang"];
 /// Directories of programs in releases of ROCm.
 const ROCM_DIRS: [&str; 3] = ["bin", "llvm/bin", "lib/llvm/bin"];
 
 /// Checks executable scripts in program directories, and other text files that programs read. Files
-/// in directories of documentation and examples are skipped.
+/// in directories of documentation and examples are skipped. Files that cannot be read are added to
+/// `problems`.
 pub(super) fn find(
     tree: &dyn Tree,
     prefixes: &Prefixes,
@@ -103,7 +107,7 @@ pub(super) fn find(
     out
 }
 
-/// The format of a text file.
+/// The format in which a text file is read.
 #[derive(Clone, Copy)]
 enum TextFormat {
     Flags,
@@ -116,7 +120,7 @@ enum TextFormat {
     LdConf,
     Python,
     Specs,
-    /// The specs that GCC reads without `-specs`.
+    /// The specs that GCC reads without an option `-specs`.
     MainSpecs,
 }
 
@@ -135,7 +139,8 @@ impl PathCheck<'_> {
         let Some(reader) = self.reader(is_script) else { return Ok(()) };
         let text = read_start(self.tree, self.file, MOST)?;
         let is_judged = match reader {
-            // A condition may keep the unit from starting, so its paths are not checked.
+            // A condition may prevent the start of the unit, so the paths of such a unit are not
+            // checked.
             TextFormat::Unit => !contains(&text, b"\nCondition") && !contains(&text, b"\nAssert"),
             TextFormat::Desktop => !contains(&text, b"\nTryExec"),
             TextFormat::Libtool => text.starts_with(b"# ") && contains(&text, b"libtool"),
@@ -200,14 +205,15 @@ impl PathCheck<'_> {
         names.iter().any(|name| self.file.iter().any(|part| part == *name))
     }
 
-    /// True if a path has no variables or patterns, belongs to the package, and does not exist.
+    /// True if a path has no variables or patterns, belongs to the package of the text file, and
+    /// does not exist.
     fn is_missing(&self, path: &Path) -> bool {
         let is_plain = !path.as_os_str().as_bytes().iter().any(|b| b"$`*?%@{".contains(b));
         is_plain && self.is_absent(path)
     }
 
-    /// True if a path belongs to the package and does not exist. False for a path in a directory
-    /// that a running system fills (`/run`, `/var`).
+    /// True if a path belongs to the package of the text file and does not exist. False for a path
+    /// in a directory that a running system fills (`/run`, `/var`), unless the prefix is there too.
     fn is_absent(&self, path: &Path) -> bool {
         let own = self.prefixes.locate(self.file).prefix;
         let in_store = |path: &Path| path.ancestors().any(is_store);
@@ -239,8 +245,8 @@ impl PathCheck<'_> {
         }
     }
 
-    /// The first other resource directory of clang beside `dir` with the same major version: `18`
-    /// for `18.0.0`.
+    /// The first other resource directory of clang beside `dir` that has the same major version,
+    /// such as `18` for `18.0.0`. `None` if there is none.
     fn other_resource(&self, dir: &Path) -> Option<PathBuf> {
         let above = dir.parent()?;
         let version = dir.file_name()?.as_bytes();
@@ -256,7 +262,8 @@ impl PathCheck<'_> {
         listed.ok().and_then(|()| found.into_iter().next())
     }
 
-    /// Flags of a compiler wrapper or of a configuration file of clang.
+    /// Checks a line of flags, from a file of a compiler wrapper or from a configuration file of
+    /// clang.
     fn flags(&mut self, line: &[u8]) {
         let line = line.trim_ascii();
         if line.starts_with(b"#") {
@@ -358,8 +365,8 @@ impl PathCheck<'_> {
         }
     }
 
-    /// `"library_path": "…"` of a manifest. A path with a slash is relative to the manifest's
-    /// directory; a name without a slash is not checked.
+    /// Checks `"library_path": "…"` in a line of a driver's manifest. A path with a slash is
+    /// relative to the manifest's directory; a name without a slash is not checked.
     fn json(&mut self, line: &[u8]) {
         let Some(at) = memchr::memmem::find(line, b"\"library_path\"") else { return };
         let mut quoted = line[at..].split(|b| *b == b'"').skip(3);
@@ -370,7 +377,7 @@ impl PathCheck<'_> {
         self.judge("library_path", path.as_os_str().as_bytes());
     }
 
-    /// A file `vendors/*.icd` of OpenCL: its first line is the path of the vendor's library.
+    /// Checks the first line of an OpenCL file `vendors/*.icd`: the path of the vendor's library.
     fn vendor(&mut self, line: &[u8]) {
         if self.line == 1 {
             self.judge("OpenCL library", line.trim_ascii());
@@ -428,7 +435,7 @@ impl PathCheck<'_> {
         }
     }
 
-    /// Paths and libraries in a specs file of GCC, outside of conditions.
+    /// Checks paths and libraries in a specs file of GCC, outside of conditions.
     fn specs(&mut self, text: &[u8], is_main: bool) {
         let specs = gcc_specs::parse(text, is_main);
         for include in &specs.includes {
@@ -479,7 +486,7 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
     memchr::memmem::find(text, part).is_some()
 }
 
-/// The directory `lib/clang/VERSION` in a path.
+/// The directory `…/lib/clang/VERSION` in a path; `None` if the path has none.
 fn resource_dir(path: &Path) -> Option<PathBuf> {
     let is_it = |dir: &&Path| {
         let above = dir.parent().filter(|above| above.ends_with("lib/clang"));

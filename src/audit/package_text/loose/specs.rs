@@ -3,7 +3,8 @@
 
 use crate::format::gcc_specs::{Specs, SpecsWord};
 
-/// Specs of a default link or compilation (`link_command_spec` and `default_compilers` in GCC).
+/// Names of the specs that a default link or compilation uses (`link_command_spec` and
+/// `default_compilers` in GCC).
 const USED: [&str; 13] = [
     "asm",
     "cc1",
@@ -19,7 +20,7 @@ const USED: [&str; 13] = [
     "link_gcc_c_sequence",
     "link_libgcc",
 ];
-/// Specs that every link uses, with or without options.
+/// Names of the specs that every link uses, whatever its options.
 const LINKS: [&str; 5] = ["lib", "libgcc", "link", "link_gcc_c_sequence", "link_libgcc"];
 /// Libraries that GCC itself links for C (`LIB_SPEC`, `LIBGCC_SPEC`, `gnu-user.h`).
 const OWN: [&[u8]; 6] = [b"-lc", b"-lgcc", b"-lgcc_eh", b"-lgcc_s", b"-lm", b"-lpthread"];
@@ -43,11 +44,11 @@ const OTHERS: [&str; 4] = ["-Map", "-o", "-soname", "-z"];
 
 /// A path or a library that a specs file names.
 pub(super) struct SpecsName<'a> {
-    /// The line, from 1.
+    /// The number of the line, from 1.
     pub(super) line: u32,
     /// The path, or the library with its flag.
     pub(super) text: &'a [u8],
-    /// The kind of the text.
+    /// The meaning of the text.
     pub(super) kind: SpecsNameKind,
 }
 
@@ -57,7 +58,7 @@ pub(super) enum SpecsNameKind {
     File,
     /// A path that is the argument of a flag.
     Flag,
-    /// A path that is the argument of a flag of every link: `-L`, `-B` or `-rpath`.
+    /// A path that is the argument of a flag that every link gets: `-L`, `-B` or `-rpath`.
     LinkFlag(&'static str),
     /// A library that every link gets.
     Library,
@@ -104,7 +105,7 @@ fn words<'a>(words: &[SpecsWord<'a>], is_link: bool, out: &mut Vec<SpecsName<'a>
     }
 }
 
-/// A flag with its path in one word: `-L/dir`, `-rpath=/dir`.
+/// The flag and the path in one word: `-L/dir`, `-rpath=/dir`. `None` for other words.
 fn flag_with_path(word: &[u8]) -> Option<(&'static str, &[u8])> {
     PATHS.iter().find_map(|flag| {
         let rest = word.strip_prefix(flag.as_bytes())?;

@@ -35,7 +35,7 @@ impl Words {
         }
     }
 
-    /// The text, if it is known.
+    /// The text; `None` if it is unknown or if there are several words.
     pub(super) fn text(&self) -> Option<&[u8]> {
         single(&self.words)
     }
@@ -46,7 +46,8 @@ impl Words {
         self.notation == Notation::Quoted
     }
 
-    /// The name of a variable or target, also if it has unknown parts.
+    /// The name of a variable or target, also if it has unknown parts. `None` if there is not
+    /// exactly one word, or if a condition decides the word.
     pub(super) fn name(&self) -> Option<&[u8]> {
         match &*self.words {
             [word] if word.doubt == 0 => Some(&word.text),
@@ -61,7 +62,8 @@ pub(super) fn joined(arguments: &[Words]) -> Vec<Word> {
 }
 
 impl Run<'_> {
-    /// The arguments of a command. The new name of a set follows its last value.
+    /// The arguments of a command, with their references replaced. The new name of each set in the
+    /// command is added after the last value of the set.
     pub(super) fn arguments(&mut self, step: &Step) -> Vec<Words> {
         let mut out = Vec::with_capacity(step.call.arguments.len());
         for at in 0..=step.call.arguments.len() {
@@ -80,7 +82,8 @@ impl Run<'_> {
         out
     }
 
-    /// True if one of `values` is the new name of the set already.
+    /// True if the set gets no new name: one of `values` is the name already, or the trace has no
+    /// new name for the set.
     fn lists(&self, set: usize, values: &[Argument]) -> bool {
         let Some(new) = self.news.get(&set) else { return true };
         values.iter().any(|value| elements(self.bytes(value)).any(|text| text == new.text))
@@ -100,7 +103,7 @@ impl Run<'_> {
         self.text.get(argument.inside.clone()).unwrap_or_default()
     }
 
-    /// Adds the arguments that one written argument stands for.
+    /// Expands one written argument, and adds the result to `out`.
     fn argument(&self, argument: &Argument, set: Option<usize>, out: &mut Vec<Words>) {
         let text = self.bytes(argument);
         let notation = match argument.kind {
@@ -156,7 +159,8 @@ impl Run<'_> {
     }
 }
 
-/// The words of a text that is followed by another: the last word and the first one become one.
+/// Joins the words of two adjacent texts: the last word of `first` and the first word of `second`
+/// become one.
 pub(super) fn touching(mut first: Vec<Word>, mut second: Vec<Word>) -> Vec<Word> {
     if first.is_empty() || second.is_empty() {
         first.append(&mut second);
@@ -171,7 +175,7 @@ pub(super) fn touching(mut first: Vec<Word>, mut second: Vec<Word>) -> Vec<Word>
     }
     first.append(&mut second);
     if !is_certain {
-        // Conditions decide which words touch.
+        // Conditions decide which words are adjacent.
         for word in &mut first {
             *word = word.apart(1);
         }
@@ -179,7 +183,8 @@ pub(super) fn touching(mut first: Vec<Word>, mut second: Vec<Word>) -> Vec<Word>
     first
 }
 
-/// The length of a text up to the `}` that closes a reference.
+/// The length of a text up to the `}` that closes a reference; `None` if no `}` closes it. The text
+/// follows `${`.
 fn closing(text: &[u8]) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, b) in text.iter().enumerate() {

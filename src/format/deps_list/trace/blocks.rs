@@ -13,14 +13,15 @@ use std::sync::Arc;
 const DEEPEST: usize = 60;
 
 impl Run<'_> {
-    /// Runs the file. Other files may call the functions that it does not call.
+    /// Runs the file, then each function that the file does not call, because other files may call
+    /// it.
     pub(super) fn file(&mut self) {
         self.block(0, self.program.steps.len());
         self.rejoin(0, &[Flow::Return, Flow::Break, Flow::Continue]);
         self.early.clear();
         let functions = self.program.functions.values().filter_map(|at| *at);
         let mut functions: Vec<usize> = functions.collect();
-        // A function mostly follows those that it calls.
+        // Most functions are defined after the functions that they call.
         functions.sort_unstable_by_key(|at| Reverse(*at));
         for at in functions {
             if !self.called.contains(&at) {
@@ -59,7 +60,8 @@ impl Run<'_> {
         flow
     }
 
-    /// Runs an `if()`; also returns the index after its end.
+    /// Runs the `if()` at the index `begin`. Also returns the index of the command after its
+    /// `endif()`.
     fn branches(&mut self, begin: usize) -> (Flow, usize) {
         let base = self.state.clone();
         let program = self.program;
@@ -85,8 +87,8 @@ impl Run<'_> {
         (self.join(ways, all), at + 1)
     }
 
-    /// Continues with the ways that skip the least code. The others wait until the loop or call ends
-    /// that they left.
+    /// Merges the states of the ways that skip the least code, and continues with the result. The
+    /// states of the other ways wait in `early` for the end of the loop or call that they left.
     fn join(&mut self, ways: Vec<(Flow, State)>, condition: u64) -> Flow {
         let nearest = [Flow::Next, Flow::Continue, Flow::Break, Flow::Return, Flow::Stop];
         let next = nearest.into_iter().find(|flow| ways.iter().any(|(way, _)| way == flow));
@@ -123,7 +125,7 @@ impl Run<'_> {
             names.iter().map(|name| self.state.get(name).cloned()).collect();
         let (from, mut flow) = (self.early.len(), Flow::Next);
         for words in items {
-            // An item that the list may lack, or that stands for any number of items.
+            // Not 0 for an item that the list may lack, or that may expand to any number of items.
             let condition = words.iter().fold(0, |all, word| {
                 mixed(mixed(all, word.doubt), if word.is_any() { hash(&word.text) } else { 0 })
             });
@@ -185,7 +187,8 @@ impl Run<'_> {
         (names, items)
     }
 
-    /// Runs a `while()` loop: none, one or several rounds.
+    /// Runs a `while()` loop for zero, one and two rounds, and merges the results. Two rounds
+    /// represent any higher number.
     fn repeat(&mut self, at: usize, step: &Step) -> Flow {
         let (_, condition) = self.condition(step);
         let from = self.early.len();
@@ -200,7 +203,7 @@ impl Run<'_> {
         flow
     }
 
-    /// Runs a `block()`, which has variables of its own unless it says otherwise.
+    /// Runs a `block()`, which has variables of its own unless its arguments exclude them.
     fn scoped(&mut self, at: usize, step: &Step) -> Flow {
         let arguments = self.arguments(step);
         let place = |word: &[u8]| arguments.iter().position(|other| other.keyword() == word);

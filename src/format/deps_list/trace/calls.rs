@@ -1,4 +1,4 @@
-//! Calls of functions and macros, and commands that are not known.
+//! Runs calls of functions and macros, and unknown commands.
 
 use super::arguments::{Words, joined};
 use super::program::Step;
@@ -54,8 +54,8 @@ impl Run<'_> {
         out
     }
 
-    /// Runs a function that another file may call: its parameters are unknown. Its changes of
-    /// variables are dropped, because the file does not tell when it runs.
+    /// Runs a function that another file may call: its parameters are unknown. Its changes to
+    /// variables are dropped, because it is unknown when the function runs.
     pub(super) fn uncalled(&mut self, at: usize) {
         let program = self.program;
         let Some(step) = program.steps.get(at) else { return };
@@ -65,14 +65,14 @@ impl Run<'_> {
         self.run_function(at, step, Variables::default());
         self.early.truncate(from);
         self.state.scopes = scopes;
-        // A removal that no command calls is not on the way of a name that is kept elsewhere.
+        // A removal in an uncalled function does not change the losses that a set already has.
         for (set, loss) in losses {
             self.losses.insert(set, loss);
         }
     }
 
-    /// A command that is not known: it may use its values for a link, give them to the variables
-    /// that its words name, and change these.
+    /// Runs an unknown command. It may link its values, add them to the variables that its
+    /// arguments name, and change these variables.
     pub(super) fn unknown(&mut self, name: &[u8], arguments: &[Words]) -> Flow {
         self.components(name);
         let words = joined(arguments);

@@ -1,4 +1,4 @@
-//! The commands that set variables and link targets.
+//! Runs the commands that set variables and link targets.
 
 use super::super::scan::is_scope;
 use super::arguments::{Words, joined};
@@ -7,8 +7,9 @@ use super::run::{Flow, Run};
 use super::state::{Scope, State};
 use super::value::{Word, distinct, hash, is_open};
 
-/// The directory's own list of libraries, and LLVM's list of components.
+/// The name under which the libraries of `link_libraries()` are stored.
 pub(super) const LINK_LIBRARIES: &[u8] = b"link_libraries";
+/// The variable with LLVM's list of components.
 pub(super) const COMPONENTS: &[u8] = b"LLVM_LINK_COMPONENTS";
 
 impl Run<'_> {
@@ -18,7 +19,7 @@ impl Run<'_> {
         self.call(&step.name, &arguments)
     }
 
-    /// Runs the command `name`.
+    /// Runs the command `name`: a function of the file, or a command of CMake.
     pub(super) fn call(&mut self, name: &[u8], arguments: &[Words]) -> Flow {
         if let Some(found) = self.program.functions.get(name).copied() {
             return match found {
@@ -40,7 +41,7 @@ impl Run<'_> {
                 self.string(&action, values);
             }
             (b"find_library" | b"find_path" | b"find_file" | b"find_program", [name, ..]) => {
-                // One path that is unknown.
+                // The value is one unknown path.
                 self.named(name, |state, name| {
                     state.set(name, vec![Word::new(&[b"@", name, b"@"].concat())]);
                 });
@@ -84,7 +85,7 @@ impl Run<'_> {
         Flow::Next
     }
 
-    /// Gives the new names among components of LLVM the names of their archives.
+    /// Replaces new names among components of LLVM by the names of their archives.
     fn name_components(&self, values: &mut [Words]) {
         for word in values.iter_mut().flat_map(|value| &mut value.words) {
             let new =
@@ -95,11 +96,12 @@ impl Run<'_> {
         }
     }
 
-    /// Calls `change` with the variables that `name` may stand for.
+    /// Calls `change` with the variable `name`. If the name has unknown parts, the words of all
+    /// variables that it may name get a doubt.
     pub(super) fn named(&mut self, name: &Words, change: impl Fn(&mut State, &[u8])) {
         match name.name() {
             Some(name) if !is_open(name) => change(&mut self.state, name),
-            // A command sets a variable whose name is unknown.
+            // The command sets a variable whose name has unknown parts.
             Some(name) => {
                 let name = name.to_vec();
                 self.doubt_all(|other| fits(&name, other), hash(&name));
@@ -108,7 +110,7 @@ impl Run<'_> {
         }
     }
 
-    /// Doubts the words of all variables for which `is` is true.
+    /// Adds a doubt to the words of all variables for which `is` is true.
     fn doubt_all(&mut self, is: impl Fn(&[u8]) -> bool, condition: u64) {
         let scope = self.state.scopes.last();
         let names = scope.into_iter().flat_map(|scope| scope.keys());
@@ -118,7 +120,8 @@ impl Run<'_> {
         }
     }
 
-    /// Doubts the words of a variable for which `is` is true, each for itself.
+    /// Adds a doubt to the words of a variable for which `is` is true. Each word gets a doubt of
+    /// its own.
     pub(super) fn doubt(&mut self, name: &[u8], condition: u64, is: impl Fn(&Word) -> bool) {
         let (line, mut lost) = (self.line, Vec::new());
         let condition = hash(&(condition, line)) | 1;
@@ -151,7 +154,8 @@ impl Run<'_> {
         );
     }
 
-    /// Sets a variable of the caller. That of the file is another file.
+    /// Sets a variable of the caller. Outside of functions, the caller may be another file, which
+    /// may link the words.
     fn hand_up(&mut self, name: &Words, words: Vec<Word>) {
         let level = self.state.scopes.len();
         let Some(outer) = level.checked_sub(2) else {
@@ -162,7 +166,8 @@ impl Run<'_> {
         self.state.scopes.extend(inner);
     }
 
-    /// Links targets, if the command does that.
+    /// Adds the values of the command to the links of its targets. False if the command links
+    /// nothing.
     fn links(&mut self, name: &[u8], arguments: &[Words]) -> bool {
         match (name, arguments) {
             (b"link_libraries", _) => {
@@ -198,8 +203,8 @@ impl Run<'_> {
         true
     }
 
-    /// LLVM's commands also link the components in the variable [`COMPONENTS`], which the file sets
-    /// before them.
+    /// Adds a link with the components in the variable [`COMPONENTS`] if `command` begins with
+    /// `add_`. LLVM's commands link these components, which the file sets before the command.
     pub(super) fn components(&mut self, command: &[u8]) {
         if command.starts_with(b"add_")
             && let Some(words) = self.state.get(COMPONENTS).cloned()
@@ -257,32 +262,32 @@ impl Run<'_> {
     }
 }
 
-/// True for the path of a file. Modules, which only have a name, leave lists as they are.
+/// True for the path of a file. A module has only a name, and is assumed not to change lists.
 fn is_path(file: &Words) -> bool {
     let is = |word: &Word| word.text.contains(&b'/') || word.text.ends_with(b".cmake");
     file.words.iter().any(is)
 }
 
-/// True for a keyword of a command of LLVM, which ends its list of libraries.
+/// True for a keyword that ends the list of libraries in a command of LLVM.
 fn is_option(word: &Words) -> bool {
     let text = word.keyword();
     let is_upper = text.iter().all(|b| b.is_ascii_uppercase() || *b == b'_');
     text.len() > 3 && is_upper && !is_scope(text)
 }
 
-/// True if a name with unknown parts may stand for `name`.
+/// True if `pattern`, a name with unknown parts, may be `name`.
 pub(super) fn fits(pattern: &[u8], name: &[u8]) -> bool {
     if !is_open(pattern) {
         return pattern == name;
     }
-    // Other kinds of references may stand for anything.
+    // References of other kinds may have any value.
     let Some(begin) = memchr::memmem::find(pattern, b"${") else { return true };
     let end = memchr::memrchr(b'}', pattern).unwrap_or(begin);
     let (start, rest) = (&pattern[..begin], &pattern[end + 1..]);
     name.len() >= start.len() + rest.len() && name.starts_with(start) && name.ends_with(rest)
 }
 
-/// True for commands of CMake that change no variables of lists.
+/// True for commands of CMake that do not change lists.
 fn is_harmless(name: &[u8]) -> bool {
     let starts: [&[u8]; 7] =
         [b"add_custom_", b"target_", b"include", b"install", b"set_", b"enable_", b"cmake_policy"];

@@ -1,4 +1,5 @@
-//! Conditions whose words the file tells. All others are unknown.
+//! Evaluates conditions. The result is unknown if the file does not determine the words of a
+//! condition.
 
 use super::arguments::Words;
 use super::program::Step;
@@ -56,7 +57,8 @@ impl Run<'_> {
             let text = word.words.iter().map(|word| (&word.text, word.doubt));
             all = mixed(all, hash(&text.collect::<Vec<_>>()) | 1);
             let value = word.name().and_then(|name| self.value(name));
-            // Many values are those of a list, which is the same for all its words.
+            // Values of several words are not hashed, because a list is the same for all words that
+            // the condition controls.
             if let Some([word]) = value.map(|value| value.as_slice()) {
                 all = mixed(all, hash(&(&word.text, word.doubt)) | 1);
             }
@@ -124,8 +126,8 @@ impl Run<'_> {
         self.compare(first, operator.keyword(), second).unwrap_or(Truth::Unknown)
     }
 
-    /// The value of a word that is the name of a variable, or the word itself. `None` if the value
-    /// is unknown, or if it depends on policy CMP0054.
+    /// The value of the variable that `word` names, or the text of `word` if it names none. `None`
+    /// if the value is unknown or depends on policy CMP0054.
     fn operand(&self, word: &Words) -> Option<Vec<u8>> {
         let text = word.text()?;
         match self.state.get(text) {
@@ -161,7 +163,8 @@ impl Run<'_> {
         }
     }
 
-    /// The truth of a constant, or of a variable with a constant value.
+    /// The truth of a word in `if()`: of a constant of CMake, such as `ON`, or of the known value
+    /// of a variable. Unknown for other words.
     fn constant(&self, word: &Words) -> Truth {
         let Some(text) = word.text() else { return Truth::Unknown };
         let upper = text.to_ascii_uppercase();

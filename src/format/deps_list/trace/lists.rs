@@ -1,4 +1,4 @@
-//! The commands `list()` and `string()`.
+//! Runs the commands `list()` and `string()`.
 
 use super::arguments::{Words, joined, touching};
 use super::commands::fits;
@@ -23,7 +23,7 @@ impl Run<'_> {
             (b"REMOVE_DUPLICATES" | b"SORT" | b"REVERSE", _) => {}
             (b"LENGTH" | b"FIND", [.., out]) => self.open(out),
             _ => {
-                // The other actions take some of the words by their places.
+                // The other actions select words by position.
                 let words = list.name().and_then(|name| self.state.get(name)).cloned();
                 let words = words.map(|words| words.to_vec()).unwrap_or_default();
                 if !matches!(action, b"GET" | b"JOIN" | b"SUBLIST") {
@@ -44,7 +44,7 @@ impl Run<'_> {
         });
     }
 
-    /// Doubts each word of a list.
+    /// Adds a doubt to each word of a list.
     fn doubt_list(&mut self, list: &Words) {
         self.doubt_named(list, &|_| true);
     }
@@ -52,7 +52,7 @@ impl Run<'_> {
     fn doubt_named(&mut self, list: &Words, is: &dyn Fn(&Word) -> bool) {
         let scope = self.state.scopes.last();
         let names = scope.into_iter().flat_map(|scope| scope.keys());
-        // A name that a condition decides may be any name.
+        // If a condition decides the name, any variable may have it.
         let may_be = |other: &&Vec<u8>| list.name().is_none_or(|name| fits(name, other));
         let names: Vec<Vec<u8>> = names.filter(may_be).cloned().collect();
         for name in names {
@@ -138,14 +138,14 @@ impl Run<'_> {
         self.named(target, move |state, name| state.set(name, new.clone()));
     }
 
-    /// Gives an unknown value to a variable.
+    /// Sets a variable to an unknown value.
     fn open(&mut self, out: &Words) {
         self.named(out, |state, name| {
             state.set(name, vec![Word::new(&[b"${", name, b"}"].concat())]);
         });
     }
 
-    /// Gives some of `words` to a variable, or text that is made of them.
+    /// Sets a variable to some of `words`, or to text that is made from them.
     fn output(&mut self, out: &Words, words: &[Word]) {
         if out.words.len() != 1 || out.text().is_none() {
             return;
@@ -170,7 +170,8 @@ impl Run<'_> {
                 };
                 let is_apart = |words: &[Word]| words.len() > 1;
                 let new = if is_apart(&first) || is_apart(&last) {
-                    // Semicolons at the ends are not kept: the words beside them may be one.
+                    // Semicolons at the ends of values are lost, so adjacent words may be one word
+                    // or two.
                     first.iter().chain(&last).map(|word| word.apart(6)).collect()
                 } else {
                     touching(first, last)

@@ -1,9 +1,9 @@
-//! Follows the names of sets to the links of targets, as CMake would run the commands of the file.
-//! A command that is not known may change the variables that it names.
+//! Follows a new name from a set to the links of targets, as CMake would run the commands of the
+//! file. An unknown command may change the variables that its arguments name.
 //!
-//! An unknown condition is followed both ways. Words that only one way has get a doubt, which tells
-//! the conditions of the word: words with equal doubts come and go together. A new name is certain
-//! if it has no doubt, or the doubt of a listed archive of its set.
+//! If a condition is unknown, both ways are followed. A word that only one way has gets a doubt: a
+//! hash of its conditions. Words with equal doubts are in a list under the same conditions. A new
+//! name is certain if it has no doubt, or the same doubt as a listed archive of its set.
 
 mod arguments;
 mod blocks;
@@ -27,10 +27,11 @@ use state::{Scope, State};
 use std::sync::{Arc, OnceLock};
 use value::Word;
 
-/// Compares a word with a regular expression. `None` if the search takes too long.
+/// True if the regular expression (first argument) matches the word. `None` if the search takes too
+/// long.
 pub type Matcher<'m> = dyn Fn(&[u8], &[u8]) -> Option<bool> + 'm;
 
-/// The way of one new name from the sets of a file to its links.
+/// The result of following one new name from the sets of a file to the links of targets.
 pub struct Trace<'l> {
     list: &'l DepsList,
     state: State,
@@ -43,21 +44,22 @@ pub struct Trace<'l> {
     pub steps: usize,
 }
 
-/// The first commands that remove the new name of a set, or may remove it, by their lines.
+/// The lines of the first command that removes the new name of a set, and of the first that may
+/// remove it.
 #[derive(Clone, Copy, Default)]
 struct Losses {
     certain: Option<u32>,
     possible: Option<u32>,
 }
 
-/// Tells if the links of a set get its new name.
+/// The outcome for the new name of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// A link gets the name wherever it gets the other archives of the set.
+    /// A link gets the name always, or under the same conditions as a listed archive of the set.
     Kept,
     /// The command on this line removes the name, and no link gets it.
     Removed(u32),
-    /// The command on this line may remove it.
+    /// The command on this line may remove the name.
     MayBeRemoved(u32),
     /// It is unknown if a link gets the name.
     Unknown,
@@ -65,7 +67,7 @@ pub enum Fate {
 
 /// The new name in one set.
 struct NewWord {
-    /// The text that is written.
+    /// The text that an insertion writes for the name.
     text: Vec<u8>,
     /// The name of its archive, if the text is a component of LLVM.
     archive: Option<Vec<u8>>,
@@ -74,8 +76,8 @@ struct NewWord {
 }
 
 impl DepsList {
-    /// Follows `name` from each set of `identified`, a part of this list with known archives, in at
-    /// most `most` steps.
+    /// Follows `name` from each set of `identified` in at most `most` steps. `identified` is this
+    /// list after [`Self::identify`]; it may have fewer sets.
     pub fn trace(
         &self,
         identified: &Self,
@@ -106,7 +108,8 @@ impl DepsList {
     }
 }
 
-/// The words of some links: for each set, the doubts of its new name and of its archives.
+/// The words that one or several links get: for each set, the doubts of its new name and of its
+/// archives.
 #[derive(Default)]
 pub struct Links(FastMap<usize, Found>);
 
@@ -132,8 +135,8 @@ impl Found {
 }
 
 impl Trace<'_> {
-    /// The fate of the new name of `set` in `links`. Without them, each link counts that has archives
-    /// of the set.
+    /// The fate of the new name of `set` in `links`. If `links` is `None`, in all links that have
+    /// archives of the set.
     pub fn fate(&self, set: &Set, links: Option<&Links>) -> Fate {
         if self.gave_up {
             return Fate::Unknown;
@@ -157,14 +160,16 @@ impl Trace<'_> {
         }
     }
 
-    /// The targets to which commands of the file give values.
+    /// The targets to which link commands of the file add values. A target appears once for each
+    /// scope. The list includes the names under which values for all targets are stored, such as
+    /// `link_libraries`.
     pub fn targets(&self) -> impl Iterator<Item = &[u8]> {
         let named = self.state.links.keys().filter(|(name, _)| !name.is_empty());
         named.map(|(name, _)| name.as_slice())
     }
 
-    /// For each set, the links of targets that have words of it. If there are none, other files or
-    /// commands that are not known may link its variables.
+    /// For each set, the words of the set in the links of each target. If no target links the set,
+    /// other files or unknown commands may link its variables, so their words are used.
     fn each(&self) -> FastMap<usize, Vec<Found>> {
         let mut out: FastMap<usize, Vec<Found>> = FastMap::default();
         let targets: FastSet<&[u8]> = self.targets().collect();
@@ -181,11 +186,12 @@ impl Trace<'_> {
         out
     }
 
-    /// The words that commands give to the target itself.
+    /// The words that commands give to the target itself, without those of the targets that it
+    /// links.
     fn direct(&self, target: &[u8]) -> Links {
         let mut links = Links::default();
         for word in Scope::ALL.iter().flat_map(|scope| self.state.link(target, *scope)) {
-            // It is unknown if a target is made after `link_libraries()`.
+            // It is unknown if a target is created after `link_libraries()`.
             links.add(&if target == LINK_LIBRARIES { word.apart(8) } else { word.clone() });
         }
         links

@@ -12,9 +12,11 @@ pub(in super::super) struct Step {
     /// Its name in lower case.
     pub(super) name: Vec<u8>,
     pub(super) call: CommandInvocation,
-    /// For the begin of a block or of an arm: the index of the next arm or of the end.
+    /// For the start of a block or an arm: the index of the next arm or of the end. For other
+    /// commands: their own index.
     pub(super) next: usize,
-    /// The sets in its arguments: the indices of their first argument and of the one after the last.
+    /// The sets in its arguments: each set's number, the index of its first argument, and the index
+    /// after its last one.
     pub(super) sets: Vec<(usize, usize, usize)>,
 }
 
@@ -22,7 +24,8 @@ pub(in super::super) struct Step {
 #[derive(Default)]
 pub(in super::super) struct Program {
     pub(super) steps: Vec<Step>,
-    /// The functions and macros by their names in lower case. `None` if there are several.
+    /// The functions and macros, by name in lower case, as indices into `steps`. `None` if several
+    /// have the same name.
     pub(super) functions: FastMap<Vec<u8>, Option<usize>>,
 }
 
@@ -33,7 +36,8 @@ impl std::fmt::Debug for Program {
 }
 
 impl Program {
-    /// The commands of a text that was parsed before, with its sets in the order of the file.
+    /// Reads the commands of `text`, which must have no syntax errors. `sets` are the sets of the
+    /// text, in the file's order.
     pub(in super::super) fn new(text: &[u8], sets: &[Set]) -> Self {
         let mut out = Self::default();
         let (mut open, mut sets): (Vec<usize>, _) = (Vec::new(), sets.iter().peekable());

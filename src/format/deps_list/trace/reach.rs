@@ -22,7 +22,7 @@ impl Trace<'_> {
             for scope in Scope::ALL {
                 let is_linked = match scope {
                     Scope::Public => true,
-                    // A static library hands on its private archives too.
+                    // A link with a static library also gets the private archives of that library.
                     Scope::Private => is_own || !self.list.shared.contains(&target),
                     Scope::Interface => !is_own,
                 };

@@ -7,7 +7,7 @@ use super::{Losses, Matcher, NewWord};
 use crate::id::{FastMap, FastSet};
 use std::sync::Arc;
 
-/// How a piece of code ends.
+/// The command that ends a piece of code; `Next` if the code runs to its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Flow {
     Next,
@@ -18,21 +18,24 @@ pub(super) enum Flow {
     Stop,
 }
 
-/// A run of one file.
+/// A run through the commands of one file.
 pub(super) struct Run<'t> {
     pub(super) text: &'t [u8],
     pub(super) program: &'t Program,
     pub(super) news: &'t FastMap<usize, NewWord>,
     pub(super) matches: &'t Matcher<'t>,
     pub(super) state: State,
-    /// The parameters of the open macros and functions. Those of a macro are replaced as text.
+    /// For each open call of a macro, its parameters, which are replaced as text. `None` for an
+    /// open call of a function.
     pub(super) calls: Vec<Option<Variables>>,
-    /// The states of ways that left a loop or call early, with their conditions.
+    /// The states that left a loop or call early, each with the command that left it and a hash of
+    /// its conditions.
     pub(super) early: Vec<(Flow, State, u64)>,
     pub(super) losses: FastMap<usize, Losses>,
-    /// The functions and macros that a command calls.
+    /// The functions and macros that a command of the file calls, by the index of their first
+    /// command.
     pub(super) called: FastSet<usize>,
-    /// Variables of the cache, which users change.
+    /// Cache variables, whose values users may change.
     pub(super) cached: FastSet<Vec<u8>>,
     /// The line of the current command.
     pub(super) line: u32,
@@ -70,14 +73,15 @@ impl<'t> Run<'t> {
         }
     }
 
-    /// The value of `${name}`: a parameter of the current macro, or a variable.
+    /// The value of `${name}`: a parameter of the current macro, or a variable. `None` if neither
+    /// is known.
     pub(super) fn value(&self, name: &[u8]) -> Option<&Value> {
         let parameters = self.calls.last().and_then(Option::as_ref);
         parameters.and_then(|known| known.get(name)).or_else(|| self.state.get(name))
     }
 
-    /// Compares a text with a regular expression as it is written in an argument, in which CMake
-    /// reads `\\\\` as a backslash.
+    /// True if `text` matches a regular expression as written in an argument, where CMake reads two
+    /// backslashes as one. `None` if the search takes too long.
     pub(super) fn is_match(&self, expression: &[u8], text: &[u8]) -> Option<bool> {
         let (mut plain, mut rest) = (Vec::with_capacity(expression.len()), expression);
         while let Some((first, more)) = rest.split_first() {
@@ -87,8 +91,8 @@ impl<'t> Run<'t> {
         (self.matches)(&plain, text)
     }
 
-    /// Joins the states that left the current code by one of `flows`; `from` is the number of those
-    /// that left before it began.
+    /// Merges the states that left the current code by one of `flows`. `from` is the length of
+    /// `early` when the code began.
     pub(super) fn rejoin(&mut self, from: usize, flows: &[Flow]) {
         for (flow, state, condition) in self.early.split_off(from.min(self.early.len())) {
             if flows.contains(&flow) {

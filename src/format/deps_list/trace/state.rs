@@ -7,14 +7,14 @@ use std::sync::Arc;
 /// The variables of a function or of the file.
 pub(super) type Variables = FastMap<Vec<u8>, Value>;
 
-/// Who gets the values of a target.
+/// The scope of a target's values: the targets that get them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Scope {
-    /// The target and those that link it.
+    /// The target and the targets that link it.
     Public,
     /// The target alone.
     Private,
-    /// Those that link it.
+    /// The targets that link it, but not the target itself.
     Interface,
 }
 
@@ -22,12 +22,12 @@ impl Scope {
     pub(super) const ALL: [Self; 3] = [Self::Public, Self::Private, Self::Interface];
 }
 
-/// The state between two commands. A copy shares the values.
+/// The state between two commands. A clone shares the values until one of the two changes.
 #[derive(Clone, Default)]
 pub(super) struct State {
     /// The variables of the file, then those of the open functions and `block()`s.
     pub(super) scopes: Vec<Arc<Variables>>,
-    /// The values that commands give to targets. The empty name stands for links that are unknown.
+    /// The values that commands give to targets. The links of unknown targets have the empty name.
     pub(super) links: Arc<FastMap<(Vec<u8>, Scope), Value>>,
 }
 
@@ -74,7 +74,8 @@ impl State {
         Arc::make_mut(value).extend(words);
     }
 
-    /// Drops the values of a target in one scope. Those that are public stay in the other one.
+    /// Drops the private or the interface values of a target. Its public values are in both scopes,
+    /// so they stay in the other one.
     pub(super) fn clear_link(&mut self, target: &[u8], scope: Scope) {
         let other = if scope == Scope::Private { Scope::Interface } else { Scope::Private };
         let words = self.link(target, Scope::Public).to_vec();
@@ -85,8 +86,8 @@ impl State {
         self.add_link(target, other, words);
     }
 
-    /// Joins the state of the other way of a condition. Variables of inner scopes that only one of
-    /// them has are dropped.
+    /// Merges into this state the state after the other way of a condition. `condition` is a hash
+    /// of that condition. Inner scopes that only one of the two states has are dropped.
     pub(super) fn merge(&mut self, other: &Self, condition: u64) {
         self.scopes.truncate(other.scopes.len());
         for (own, other) in self.scopes.iter_mut().zip(&other.scopes) {
@@ -118,7 +119,8 @@ fn merge<K: Clone + Eq + std::hash::Hash>(
 }
 
 impl State {
-    /// Closes the scopes above `level`. The variables `handed` get their values from them.
+    /// Closes the scopes above `level`. The variables `handed` keep their values from the innermost
+    /// scope.
     pub(super) fn leave(&mut self, level: usize, handed: &[Vec<u8>]) {
         let values: Vec<Option<Value>> =
             handed.iter().map(|name| self.get(name).cloned()).collect();

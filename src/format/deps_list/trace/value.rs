@@ -4,7 +4,7 @@ use crate::id::FastSet;
 use std::hash::{BuildHasher as _, Hash};
 use std::sync::Arc;
 
-/// The words of a variable. Their order is not that of CMake where conditions or sorting decide.
+/// The words of a variable. Their order may differ from CMake's where conditions or sorting decide.
 pub(super) type Value = Arc<Vec<Word>>;
 
 /// The origin of a word: a listed archive, or the new name, of one set.
@@ -28,7 +28,7 @@ impl Word {
         Self { text: text.into(), mark: None, doubt: 0 }
     }
 
-    /// True if the file does not tell the whole text.
+    /// True if a part of the text is unknown.
     pub(super) fn is_open(&self) -> bool {
         is_open(&self.text)
     }
@@ -38,12 +38,12 @@ impl Word {
         self.doubt == 0 && !self.is_open()
     }
 
-    /// True if it may stand for any number of words.
+    /// True if it may expand to any number of words.
     pub(super) fn is_any(&self) -> bool {
         memchr::memmem::find(&self.text, b"${").is_some()
     }
 
-    /// The word under a further condition, which is the same for other words.
+    /// The word under a further condition, which other words may share.
     pub(super) fn under(&self, condition: u64) -> Self {
         Self { doubt: mixed(self.doubt, condition), ..self.clone() }
     }
@@ -61,7 +61,8 @@ pub(super) fn is_open(text: &[u8]) -> bool {
         || memchr::memchr_iter(b'@', text).count() > 1
 }
 
-/// The only text of a value. `None` if there are several or if it is unknown.
+/// The text of the only word; empty if there is no word. `None` if there are several words, or if
+/// the word is not certain.
 pub(super) fn single(words: &[Word]) -> Option<&[u8]> {
     match words {
         [] => Some(b""),
@@ -74,20 +75,20 @@ pub(super) fn hash(value: &impl Hash) -> u64 {
     foldhash::fast::FixedState::default().hash_one(value)
 }
 
-/// The condition `old` with a further one. 0 is none.
+/// A hash of the conditions `old` and `new`. 0 means no condition.
 pub(super) fn mixed(old: u64, new: u64) -> u64 {
     if old == 0 || new == 0 { old | new } else { hash(&(old, new)).max(1) }
 }
 
-/// `words` without repeated words that belong to no set. Words of a set stay, because their marks
-/// are counted.
+/// Removes repeated words to keep values short. Marked words stay.
 pub(super) fn distinct(words: Vec<Word>) -> Vec<Word> {
     let mut seen: FastSet<Word> = FastSet::default();
     let is_new = |word: &Word| word.mark.is_some() || seen.insert(word.clone());
     if words.len() < 2 { words } else { words.into_iter().filter(is_new).collect() }
 }
 
-/// The words of a list after two ways of a condition: those of both ways stay as they are.
+/// The words of a list after two ways of a condition. Words of both ways do not change, and other
+/// words get a doubt.
 pub(super) fn merged(first: &[Word], second: &[Word], condition: u64) -> Vec<Word> {
     let same = first.iter().zip(second).take_while(|(a, b)| a == b).count();
     let (common, first) = first.split_at(same);

@@ -6,9 +6,11 @@ use super::kinds;
 use super::{Flags, Guard, IdentRules, Info, Machine};
 use object::elf;
 
-/// IFUNC is in `libc-abis` for x86, PowerPC, SPARC and RISC-V, besides UNIQUE and ABSOLUTE.
+/// x86, PowerPC, SPARC and RISC-V: `libc-abis` lists IFUNC besides UNIQUE and ABSOLUTE. So the
+/// bound for GNU is higher by one than in [`IdentRules::PLAIN`].
 const IDENT_IFUNC: IdentRules = IdentRules { osabi: None, below: (1, 4) };
-/// `sysdeps/unix/sysv/linux/mips`: MIPS_PLT, UNIQUE, MIPS_O32_FP64, ABSOLUTE, MIPS_XHASH.
+/// MIPS (`sysdeps/unix/sysv/linux/mips`): the ABI versions after 0 are MIPS_PLT, UNIQUE,
+/// MIPS_O32_FP64, ABSOLUTE and MIPS_XHASH.
 const IDENT_MIPS: IdentRules = IdentRules { osabi: None, below: (6, 6) };
 const IDENT_ARM: IdentRules =
     IdentRules { osabi: Some(elf::ELFOSABI_ARM_AEABI), below: IdentRules::PLAIN.below };
@@ -110,7 +112,8 @@ pub(super) const ARMEL: Machine = Machine {
     ..ARMHF
 };
 
-/// EF_RISCV_FLOAT_ABI. glibc has builds only for soft and double floats.
+/// The bits of e_flags that state the float ABI (EF_RISCV_FLOAT_ABI). glibc has builds only for
+/// soft and double floats.
 const RISCV_FLOAT: u32 = elf::EF_RISCV_FLOAT_ABI;
 
 pub(super) const RISCV64: Machine = Machine {
@@ -139,7 +142,8 @@ pub(super) const RISCV32: Machine = Machine {
 pub(super) const RISCV_SOFT: Flags = Flags::new(RISCV_FLOAT, &[elf::EF_RISCV_FLOAT_ABI_SOFT.0]);
 pub(super) const RISCV_SINGLE: Flags = Flags::new(RISCV_FLOAT, &[elf::EF_RISCV_FLOAT_ABI_SINGLE.0]);
 
-/// The ELFv2 ABI. An object without an ABI in e_flags has the usual ABI of its byte order.
+/// Little-endian 64-bit PowerPC with the ELFv2 ABI. An object without an ABI in e_flags has the
+/// usual ABI of its byte order.
 pub(super) const PPC64LE: Machine = Machine {
     name: "ppc64le",
     numbers: &[elf::EM_PPC64.0],
@@ -203,14 +207,15 @@ pub(super) const S390: Machine = Machine {
 
 const NAN2008: u32 = elf::EF_MIPS_NAN2008.0;
 const ABI2: u32 = elf::EF_MIPS_ABI2.0;
-/// The loader never takes objects with EF_MIPS_FP64.
+/// The bits of e_flags that select a row for MIPS. EF_MIPS_FP64 is included, although no row sets
+/// it: no loader accepts an object with this bit.
 const MIPS_ABI: u32 = NAN2008 | elf::EF_MIPS_FP64.0;
 const MIPS32_ABI: u32 = MIPS_ABI | ABI2;
 const N8_LOADER: &[&str] = &["/lib/ld-linux-mipsn8.so.1"];
 const N8_LOADER32: &[&str] = &["/lib32/ld-linux-mipsn8.so.1"];
 const N8_LOADER64: &[&str] = &["/lib64/ld-linux-mipsn8.so.1"];
 
-/// The o32 ABI.
+/// Little-endian MIPS with the o32 ABI.
 pub(super) const MIPSEL: Machine = Machine {
     name: "mipsel",
     numbers: &[elf::EM_MIPS.0, elf::EM_MIPS_RS3_LE.0],
@@ -241,7 +246,7 @@ pub(super) const MIPSN32EL_N8: Machine = Machine {
     loaders: N8_LOADER32,
     ..MIPSN32EL
 };
-/// The n64 ABI.
+/// Little-endian MIPS with the n64 ABI.
 pub(super) const MIPS64EL: Machine = Machine {
     name: "mips64el",
     is_64: true,
@@ -285,8 +290,7 @@ pub(super) const SPARC64: Machine = Machine {
     ..BASE64
 };
 
-/// `shlib-versions` has only the loader for double floats, and that loader ignores
-/// EF_LOONGARCH_ABI.
+/// `shlib-versions` lists only the loader for double floats. That loader ignores EF_LOONGARCH_ABI.
 pub(super) const LOONGARCH64: Machine = Machine {
     name: "loongarch64",
     numbers: &[elf::EM_LOONGARCH.0],

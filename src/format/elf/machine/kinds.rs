@@ -18,8 +18,8 @@ pub(super) struct Kinds {
     /// All other types of `ELF_RTYPE_CLASS_PLT`.
     plt: &'static [Span],
     copy: Option<Type>,
-    /// Types of the class `rest` that the loader knows. It stops at other types of this class
-    /// (`elf/dl-reloc.c`, `_dl_reloc_bad_type`). `None` if no complete list is known.
+    /// Types of the class `rest` that the loader knows. The loader stops at other types of this
+    /// class (`elf/dl-reloc.c`, `_dl_reloc_bad_type`). `None` if no complete list is known.
     known: Option<&'static [Span]>,
     /// The class of all other types.
     rest: LookupClass,
@@ -114,7 +114,7 @@ pub(super) static ARM: Kinds = Kinds {
     ..NONE
 };
 
-/// The loader looks up the symbol of an R_RISCV_NONE.
+/// R_RISCV_NONE is not in `nothing`, because the loader looks up its symbol.
 pub(super) static RISCV64: Kinds = Kinds {
     nothing: &[one(elf::R_RISCV_RELATIVE), one(elf::R_RISCV_IRELATIVE)],
     slots: &[elf::R_RISCV_JUMP_SLOT],
@@ -148,7 +148,7 @@ pub(super) static PPC32: Kinds = Kinds {
     ..NONE
 };
 
-/// The ELFv2 ABI.
+/// 64-bit PowerPC with the ELFv2 ABI, which has no function descriptors.
 pub(super) static PPC64_V2: Kinds = Kinds {
     nothing: &[
         one(elf::R_PPC64_NONE),
@@ -165,7 +165,8 @@ pub(super) static PPC64_V2: Kinds = Kinds {
     ..NONE
 };
 
-/// ELFv1 has function descriptors. So no PLT slot has the canonical address of a function.
+/// ELFv1 has function descriptors. So the address of a PLT slot is never the canonical address of a
+/// function.
 pub(super) static PPC64_V1: Kinds =
     Kinds { plt: &[], rest: LookupClass::Plt { slot: false }, ..PPC64_V2 };
 
@@ -177,8 +178,9 @@ pub(super) static S390: Kinds = Kinds {
     ..NONE
 };
 
-/// R_MIPS_REL32 and R_MIPS_GLOB_DAT look up nothing. They use the symbol's entry in the global
-/// offset table, and the loader looks up the symbol for that entry (`elf_machine_got_rel`).
+/// R_MIPS_REL32 and R_MIPS_GLOB_DAT cause no lookup of their own. They use the symbol's entry in
+/// the global offset table, and the loader looks up the symbol for that entry
+/// (`elf_machine_got_rel`).
 pub(super) static MIPS: Kinds = Kinds {
     nothing: &[one(elf::R_MIPS_NONE), one(elf::R_MIPS_REL32), one(elf::R_MIPS_GLOB_DAT)],
     slots: &[elf::R_MIPS_JUMP_SLOT],
@@ -186,7 +188,8 @@ pub(super) static MIPS: Kinds = Kinds {
     ..NONE
 };
 
-/// The types of the n64 ABI: R_MIPS_64 is the second type of R_MIPS_REL32 and R_MIPS_GLOB_DAT.
+/// In the n64 ABI, one relocation has up to three types. If the first type is R_MIPS_REL32 or
+/// R_MIPS_GLOB_DAT, the second type is R_MIPS_64.
 pub(super) static MIPS64: Kinds = Kinds {
     nothing: &[
         one(elf::R_MIPS_NONE),
@@ -196,7 +199,7 @@ pub(super) static MIPS64: Kinds = Kinds {
     ..MIPS
 };
 
-/// The R_SPARC_SIZE types use st_size of the symbol in the same object, so nothing is looked up.
+/// The R_SPARC_SIZE types use st_size of the symbol in the same object, so they need no lookup.
 pub(super) static SPARC: Kinds = Kinds {
     nothing: &[
         one(elf::R_SPARC_NONE),
@@ -210,8 +213,8 @@ pub(super) static SPARC: Kinds = Kinds {
     ..NONE
 };
 
-/// Relocation types for thread-local symbols have the class `Plain`. The loader looks up the symbol
-/// of an R_LARCH_NONE.
+/// Relocation types for thread-local symbols have the class `Plain`. R_LARCH_NONE is not in
+/// `nothing`, because the loader looks up its symbol.
 pub(super) static LOONGARCH: Kinds = Kinds {
     nothing: &[one(elf::R_LARCH_RELATIVE), one(elf::R_LARCH_IRELATIVE)],
     slots: &[elf::R_LARCH_JUMP_SLOT],
@@ -226,8 +229,8 @@ pub(super) static ALPHA: Kinds = Kinds {
     ..NONE
 };
 
-/// There is no relative type: R_PARISC_DIR32 without a symbol serves as one. The loader looks up
-/// the symbol of an R_PARISC_NONE.
+/// This machine has no relative type: R_PARISC_DIR32 without a symbol serves as one. `nothing` is
+/// empty, because the loader looks up even the symbol of an R_PARISC_NONE.
 pub(super) static HPPA: Kinds = Kinds {
     slots: &[elf::R_PARISC_IPLT, elf::R_PARISC_EPLT],
     plt: &[
@@ -239,7 +242,7 @@ pub(super) static HPPA: Kinds = Kinds {
     ..NONE
 };
 
-/// The loader looks up the symbol of an R_68K_NONE.
+/// R_68K_NONE is not in `nothing`, because the loader looks up its symbol.
 pub(super) static M68K: Kinds = Kinds {
     nothing: &[one(elf::R_68K_RELATIVE)],
     slots: &[elf::R_68K_JMP_SLOT],

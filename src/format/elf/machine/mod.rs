@@ -54,19 +54,19 @@ pub struct Machine {
     info: Info,
     /// True if a word of DT_HASH has 64 bits (`bits/elfclass.h`, `Elf_Symndx`).
     pub(super) wide_hash: bool,
-    /// True for MIPS. Its loader also looks up the symbols of the global offset table. It uses an
-    /// undefined entry as a definition only with `STO_MIPS_PLT`. DT_MIPS_XHASH replaces
+    /// True for MIPS. The loader for MIPS also looks up the symbols of the global offset table. It
+    /// uses an undefined symbol as a definition only with `STO_MIPS_PLT`. DT_MIPS_XHASH replaces
     /// DT_GNU_HASH.
     pub(super) is_mips: bool,
     /// The smallest page size of a kernel for this machine, in bytes.
     pub(super) page: u64,
-    /// `flags` of the ld.so.cache entries for this machine (`sysdeps/**/dl-cache.h`). A search ends
-    /// at an entry with the first value.
+    /// The values of `flags` that the loader accepts in entries of ld.so.cache
+    /// (`sysdeps/**/dl-cache.h`). An entry with the first value takes precedence.
     pub cache_flags: &'static [i32],
     /// Usual paths of the loader for this machine.
     pub loaders: &'static [&'static str],
-    /// Default search directories according to glibc's Makefiles. They are used if the loader
-    /// binary has none.
+    /// Default search directories according to glibc's Makefiles. They are used if no directories
+    /// are found in the loader's binary.
     pub dirs: &'static [&'static str],
     /// Names of glibc-hwcaps subdirectories, the newest first (`sysdeps/**/dl-hwcaps-subdirs.c`).
     pub hwcaps: &'static [&'static str],
@@ -105,8 +105,8 @@ enum Guard {
     StopAt(u32),
 }
 
-/// `VALID_ELF_OSABI` and `VALID_ELF_ABIVERSION` (`sysdeps/**/ldsodefs.h`). Every loader accepts GNU
-/// and System V.
+/// The EI_OSABI and EI_ABIVERSION that a loader accepts: `VALID_ELF_OSABI` and
+/// `VALID_ELF_ABIVERSION` (`sysdeps/**/ldsodefs.h`). Every loader accepts GNU and System V.
 #[derive(Clone, Copy)]
 pub(super) struct IdentRules {
     /// An EI_OSABI that the loader accepts besides System V and GNU.
@@ -134,7 +134,7 @@ enum Info {
 }
 
 impl Machine {
-    /// The effect of a relocation type. A type that `kinds` does not list is a lookup, because
+    /// The effect of a relocation type. A type that `kinds` does not list causes a lookup, because
     /// loaders look the symbol up before they reject the type.
     pub fn effect(&self, kind: u32) -> Effect {
         self.kinds.effect(kind)
@@ -186,7 +186,8 @@ impl Machine {
         }
     }
 
-    /// `target` with the usual e_flags of this row, so that all targets of the row are equal.
+    /// `target` with the usual e_flags of this row. Targets of the row that differ only in e_flags
+    /// become equal.
     pub fn canonical(&self, target: Target) -> Target {
         Target { flags: self.flags.values.first().copied().unwrap_or(0), ..target }
     }
@@ -225,7 +226,7 @@ pub fn name(target: Target) -> String {
     }
 }
 
-/// True for code that never runs under a loader: code for a GPU, and BPF.
+/// True if code for this e_machine never runs under a loader: code for a GPU, and BPF.
 pub fn is_device(machine: u16) -> bool {
     matches!(elf::Machine(machine), elf::EM_AMDGPU | elf::EM_CUDA | elf::EM_BPF)
 }

@@ -1,5 +1,5 @@
-//! `archive --self` for people: an entry for each archive with undefined or unknown names, with
-//! these names and the members that refer to them, and the summary.
+//! The human-readable output of `archive --self`: an entry for each archive with undefined or
+//! unknown names, and the summary. An entry lists these names and the members that refer to them.
 
 use super::super::ArchiveAnswer;
 use super::super::human::{MOST, MOST_BY, hints, notes, paragraph, symbol};
@@ -90,7 +90,7 @@ fn title(
     }
 }
 
-/// Writes names with the members that refer to them.
+/// Writes undefined or unknown names, each with the members that refer to it.
 fn names(
     view: &ArchiveAnswer,
     list: &[UndefinedName],
@@ -121,7 +121,7 @@ fn names(
     }
 }
 
-/// The names of the members that refer to a name.
+/// The names of the members that refer to an undefined name, as one text.
 fn referrers(undefined: &UndefinedName, library: &ArchiveSet, style: Style) -> String {
     let most = if style.verbose { usize::MAX } else { MOST_BY };
     let members = undefined.by.iter().filter_map(|by| by.member());
@@ -149,7 +149,8 @@ fn unread(
     Ok(())
 }
 
-/// Writes the summary; the table also ends with it.
+/// Writes the number of undefined symbols and of archives that cannot be linked, notes about
+/// members, and the parts of the audit that are incomplete.
 pub(super) fn summary(
     subject: &Subject<'_>,
     (view, installed): (&ArchiveAnswer, &InstalledArchives),

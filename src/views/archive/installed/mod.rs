@@ -16,16 +16,16 @@ use crate::tree::Tree;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The part of the answer that only `--self` has.
+/// The part of the answer of `archive` that only `--self` has.
 pub struct InstalledArchives {
     /// The directories of `--self`.
     pub dirs: Vec<PathBuf>,
     /// Number of shared libraries that were searched for definitions.
     pub libraries: usize,
-    /// True if a C library is among the files.
+    /// True if a C library is among the files that were searched for definitions.
     pub has_libc: bool,
-    /// The archives with undefined or unknown names, sorted by path. Archives whose members are all
-    /// in another one are in its `parts`.
+    /// The archives with undefined or unknown names, sorted by path. An archive whose members are
+    /// all in another archive is in the `parts` of that archive.
     pub broken: Vec<BrokenArchive>,
 }
 
@@ -46,7 +46,7 @@ impl BrokenArchive {
 }
 
 impl ArchiveAnswer {
-    /// Finds the archives below `dirs` that cannot be linked.
+    /// Finds the archives below `dirs` that have undefined or unknown names.
     pub fn installed(
         audit: &Audit,
         plan: &Plan,
