@@ -216,6 +216,9 @@ mod tests {
         assert!(blocked(&device, &hidden, Profile::Stock).is_none());
         let both = offers(&["gfx1030", "gfx10-3-generic"], true);
         assert!(blocked(&device, &both, Profile::Nix).is_none());
+        let device = TargetId::parse(b"gfx90c:xnack+").expect("a target");
+        let fits = |code: &str| blocked(&device, &offers(&[code], true), Profile::Debian).is_some();
+        assert_eq!(["gfx902:xnack+", "gfx902:xnack-"].map(fits), [true, false]);
     }
 
     #[test]

@@ -309,6 +309,8 @@ fn unknown_options_and_values() {
         (&["fine", "-q", "-v"], "--verbose"),
         (&["fine", "-0"], "--files-from"),
         (&["explain", "missing-library", "fine"], "fine"),
+        // `archive` is a path here: only the command `archive` ignores options of linkers.
+        (&["check", "archive", "--trace"], "--trace"),
     ] {
         run(&lab, args).refused(&["error: ", part, "--help"]);
     }
