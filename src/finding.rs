@@ -206,7 +206,7 @@ pub const INSTALLED: &str = "installed";
 /// `how` of a library outside of the audited files, if the process loads another file with the same
 /// soname.
 pub const SHADOWED: &str = "shadowed";
-/// `how` of a file that an installed package lists and that does not exist.
+/// `how` of a candidate that does not exist, although an installed package lists it.
 pub const REMOVED: &str = "removed";
 
 /// The kind of change that a fix makes.

@@ -121,7 +121,7 @@ pub struct ArchiveOptions {
         ]
     )]
     pub self_dirs: Vec<PathBuf>,
-    /// List the references of every member; undefined symbols are not errors
+    /// Look for definitions of the references of every member; undefined symbols are not errors
     #[arg(long)]
     pub all_members: bool,
     /// Write which member was extracted for which symbol, in lld's format

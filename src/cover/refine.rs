@@ -257,8 +257,8 @@ impl Live<'_> {
         Some(out)
     }
 
-    /// True for a relocation of type NONE under lld and mold: it changes nothing. GNU ld reports
-    /// its symbol.
+    /// True for a relocation of type NONE under lld and mold: it changes nothing. GNU ld counts it
+    /// as a reference, and reports its symbol if it is undefined.
     fn is_marker(&self, kind: u32) -> bool {
         kind == elf::R_X86_64_NONE.0
             && matches!(self.question.output.linker, Some(Linker::Lld | Linker::Mold))

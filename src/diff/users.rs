@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 #[derive(Default)]
 pub(super) struct Users<'a> {
     environments: Vec<Environment<'a>>,
-    /// The environments of the same files with the libraries of the new report, if
-    /// [`Self::of_dropped`] made them.
+    /// Only [`Self::of_dropped`] makes them: for each of `environments`, one with the same files,
+    /// whose needs are resolved with the libraries of the new report. Otherwise empty.
     after: Vec<Environment<'a>>,
 }
 

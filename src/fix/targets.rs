@@ -173,8 +173,9 @@ impl LinkNeeds {
 
     /// The names of listed archives that refer to `archive`, and of listed archives to which it
     /// refers, directly or through added archives. A name in both sets is removed from both.
-    /// `is_placed` is true if the link gets the name of an added archive already. A name that only
-    /// other links list has no position in this link.
+    /// `is_placed` returns true for a name that the lists of this link already contain. If only
+    /// lists of other links contain the name of an added archive, it has no position in this link
+    /// and is left out.
     pub(super) fn neighbours(
         &self,
         archive: ArchiveId,

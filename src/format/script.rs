@@ -15,7 +15,8 @@ pub enum ScriptName {
     Library(Vec<u8>),
 }
 
-/// One item of a script: an input, a command, or the start or end of a group.
+/// One item of a script: an input, a comma between inputs, a command, or the start or end of a
+/// group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScriptInput {
     /// A name in the list of INPUT or GROUP.

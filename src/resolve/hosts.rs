@@ -1,7 +1,9 @@
 //! Pairs of a host program and a plugin that it loads with dlopen. The pairs come from `--host` and
 //! from `[[host]]` entries. A `[[host]]` entry names a program of the prefix, libraries that a host
 //! program loads before its plugins, or a list of libraries. `audit` finds the pairs before entry
-//! points are chosen; `entry_points` resolves every plugin once for each of its host programs.
+//! points are chosen. The exception is a `--host` program without a pattern: `entry_points` finds
+//! its plugins, the objects that no other object needs. `entry_points` resolves every plugin once
+//! for each of its host programs.
 
 use super::start::Start;
 use crate::facts::plugins::{can_be_plugin, is_plugin};

@@ -128,7 +128,8 @@ fn unloadable(code: &DeviceCode, process: &Process, runtime: Runtime) -> Vec<Str
 }
 
 /// The reason why a runtime cannot read a compressed bundle. `None` if the runtime can read it, or
-/// if its known version does not decide this. Source: the code of clr and comgr in each release.
+/// if its profile and the version in its file name do not show that it cannot. Source: the code of
+/// clr and comgr in each release.
 fn refused(container: &Container, profile: Profile, runtime: Runtime) -> Option<&'static str> {
     let is_generic =
         || container.entries.iter().filter_map(ContainerEntry::target_id).any(|id| id.is_generic());

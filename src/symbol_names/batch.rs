@@ -4,7 +4,8 @@
 
 use super::{Added, Growing, SHARDS, Shard, id, split};
 
-/// Names that one thread is about to add. The buffers are reused for the next batch.
+/// Names that one thread is about to add to the table, or to search for in it. The buffers are
+/// reused for the next batch.
 #[derive(Debug, Default)]
 pub struct Batch {
     text: Vec<u8>,

@@ -81,8 +81,8 @@ pub struct PackageText {
     pub pkg_config: Vec<PkgConfigFile>,
     /// The audited CMake packages.
     pub cmake: Vec<CMakePackage>,
-    /// Configuration files of CMake packages whose evaluation reached a limit or could not be
-    /// decided, with the reason.
+    /// Configuration files of CMake packages that were not fully evaluated, because a limit was
+    /// reached or it is unknown which code runs next. Each has the reason.
     pub undecided: Vec<Undecided>,
     /// Defects in other text files: missing paths, and flags that are added to every link.
     pub loose: Vec<TextPath>,

@@ -21,8 +21,8 @@ pub(super) fn is_default(source: DiagnosisInput<'_>, closure: &Closure, path: &P
     system.any(|known| source.strings.text(*known).strip_suffix(b"/") == Some(dir))
 }
 
-/// Number of path components of the longest default directory of the loader that contains a file; 0
-/// if none does.
+/// The longest of the loader's default directories that contain `path`, as its number of path
+/// components; 0 if none contains it.
 pub(super) fn system_dir(source: DiagnosisInput<'_>, closure: &Closure, path: &Path) -> usize {
     let system = source.loaders.get(closure.root.loader).system_dirs.iter();
     let dirs = system.map(|dir| Path::new(OsStr::from_bytes(source.strings.text(*dir))));

@@ -137,8 +137,10 @@ pub struct Set {
     /// The place among the sets of the same variable: in the variable's value, sets with lower
     /// ranks come first.
     pub rank: i64,
-    /// True if the text that commands write before the names, such as `LLVM` in `LLVM${item}`, is
-    /// unknown or differs. The archive of a new name would then be unclear.
+    /// True if it is unknown which text commands write before the names, such as `LLVM` in
+    /// `LLVM${item}`, or if they write different texts. Also true if this text is not empty, and
+    /// the set has no names or a word cannot omit the text. The archive of a new name is then
+    /// unclear.
     pub is_ambiguous: bool,
     /// True if the values are components of LLVM: `Core` for the archive `LLVMCore`.
     is_components: bool,

@@ -116,9 +116,9 @@ impl Set {
     }
 }
 
-/// A position for each new name. New names with equal positions are listed in the order in which
-/// they are written. `divided` is true for the index of an entry if a comment or an empty line
-/// follows that entry.
+/// A position for each new name. In the result, new names with the same position have the order in
+/// which they will be written to the file. `divided` is true for the index of an entry if a comment
+/// or an empty line follows that entry.
 pub(super) fn positions<'n>(
     set: &Set,
     add: &BTreeSet<&'n [u8]>,

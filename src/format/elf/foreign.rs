@@ -305,7 +305,7 @@ impl Foreign {
     }
 }
 
-/// The system that the notes of one segment name, if any.
+/// The foreign system that is named by a note of one segment; `None` if no note names one.
 fn of_bytes(bytes: &[u8], align: u64, endian: object::Endianness) -> Option<Foreign> {
     // Both classes have the same note format.
     type File = elf::FileHeader64<object::Endianness>;

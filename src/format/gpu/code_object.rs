@@ -113,8 +113,9 @@ fn setting(bits: u32) -> Option<bool> {
     }
 }
 
-/// The metadata in the PT_NOTE segments, if there is any. The inner error is a defect of the notes
-/// or of the program headers, as the end of a sentence.
+/// The metadata in the PT_NOTE segments, if there is any. The inner error is a defect of the ELF
+/// header, the program headers or the notes. It is a predicate without a subject, such as `ends
+/// inside its notes`.
 fn metadata(
     bytes: Bytes<'_>,
     header: &[u8],

@@ -110,7 +110,8 @@ impl<'a> Directives<'a> {
     }
 
     /// Skips a string or character literal, or a digit separator, at this position. A literal ends
-    /// with the line at the latest; only a raw string may continue.
+    /// at the end of its line at the latest, unless the line ends with a backslash. A raw string
+    /// may contain line ends.
     fn quoted(&mut self, quote: u8) {
         let word = self.word_before();
         if quote == b'"' && [&b"R"[..], b"LR", b"uR", b"UR", b"u8R"].contains(&word) {

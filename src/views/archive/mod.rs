@@ -123,7 +123,8 @@ pub struct ArchiveAnswer {
     /// symbols of an object are unknown, one of these files may define the name. Otherwise, only
     /// intermediate language refers to the name, and the compiler may drop the reference.
     pub unknown: Vec<UndefinedName>,
-    /// Members that could not be read and whose definitions no index lists.
+    /// Members whose symbols are unknown: they could not be read or have no readable symbol table,
+    /// and no index lists their definitions.
     pub unread: Vec<MemberId>,
     /// The effect of linked objects in intermediate language.
     lto: lto::LtoEffect,
@@ -414,7 +415,8 @@ fn drop_foreign_definitions(roots: &mut [ReferringFile]) -> Vec<usize> {
     out
 }
 
-/// Members of the given archives that could not be read and whose definitions no index lists.
+/// Members of the given and candidate archives whose symbols are unknown: they could not be read or
+/// have no readable symbol table, and no index lists their definitions.
 fn unread(question: &CoverageQuestion<'_>) -> Vec<MemberId> {
     let library = question.library;
     let archives = question.archives.iter().chain(question.candidates);

@@ -17,7 +17,8 @@ use std::io::{self, Write};
 
 /// Maximum number of entries of files, and of findings, without `-v`.
 const MOST: usize = 40;
-/// An archive with more members than this has one entry. With `-v`, each member has its own.
+/// An archive in which more members than this have device code has one entry. With `-v`, each
+/// member has its own.
 const MOST_MEMBERS: usize = 4;
 /// Minimum width, in characters, of the column of one library in the matrix.
 const CELL_WIDTH: usize = 4;

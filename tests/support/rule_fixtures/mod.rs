@@ -4,6 +4,8 @@
 //! It only builds and runs fixtures: the tests state the expected findings.
 #![allow(dead_code, reason = "every test binary uses its own part of this module")]
 
+mod cache;
+
 use crate::support::elf_file::ElfFile;
 use crate::support::random::step;
 use crate::support::{Lab, clean};
@@ -61,10 +63,22 @@ impl Fixture {
         folder().join(&self.rule).join(self.kind).join(file)
     }
 
-    /// Builds the fixture in a laboratory of its own.
+    /// The fixture in a laboratory of its own.
     pub fn build(&self) -> Built {
         let script = std::fs::read_to_string(self.path("build"))
             .unwrap_or_else(|e| panic!("{}/build: {e}", self.name()));
+        let place = cache::place(self, &script);
+        if let Some(found) = place.as_deref().and_then(cache::find) {
+            return found;
+        }
+        let built = self.build_new(&script);
+        if let Some(place) = place {
+            cache::keep(&place, &built);
+        }
+        built
+    }
+
+    fn build_new(&self, script: &str) -> Built {
         let mut built = Built { lab: Lab::new(), audit: vec![".".to_owned()] };
         if let Ok(policy) = std::fs::read_to_string(self.path("policy.toml")) {
             built.lab.write("linkaudit.toml", policy);

@@ -78,6 +78,9 @@ fn quiet_names_what_fails_the_run() {
     lab.sh("mkdir q && head -c 100 p/liba.so > q/libcut.so");
     let unread = run(&lab, &["q", "--isolated", "-q", "-W", "input"]);
     assert!(unread.status == 3 && unread.out.contains("[malformed]"), "{}", unread.out);
+    lab.sh("mkdir t; cp p/liba.so t/x.o; ar rcT t/libt.a t/x.o; rm t/x.o");
+    let thin = run(&lab, &["t", "--isolated", "-W", "thin-member-missing"]);
+    assert!(thin.status == 3 && thin.out.contains("\nincomplete: "), "{}{}", thin.out, thin.err);
 }
 
 #[test]
