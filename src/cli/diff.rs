@@ -197,7 +197,8 @@ fn audit(shared: &SharedOptions, path: &Path, staged: bool) -> Result<SideSource
     // Compare the exports of programs too: plugins use them.
     prepared.plan.definitions = true;
     let policy = Arc::clone(&prepared.plan.policy);
-    if diff::allows_unread(&policy) {
+    let allows_unread = diff::allows_unread(&policy);
+    if allows_unread {
         diff::find_unread(Arc::make_mut(&mut prepared.plan.policy), &policy::command_line());
     }
     output_conflicts::check(&prepared.plan, &*prepared.tree, &own, &[])?;
@@ -224,7 +225,7 @@ fn audit(shared: &SharedOptions, path: &Path, staged: bool) -> Result<SideSource
             "{name}: no ELF files\nhelp: name a prefix with programs or libraries, or a JSON report"
         );
     }
-    let allowed = if diff::allows_unread(&policy) {
+    let allowed = if allows_unread {
         diff::apply_policy(&mut run.report, &policy, plan::today())
     } else {
         Vec::new()

@@ -35,14 +35,9 @@ enum Atom {
     Group { alternatives: Vec<Vec<Piece>>, number: usize },
 }
 
-/// A search without an answer.
+/// The error of a search that exceeded a limit, or whose answer depends on policy CMP0186.
 #[derive(Debug)]
-pub(super) enum NoAnswer {
-    /// It exceeded a limit.
-    TooLong,
-    /// The answer depends on policy CMP0186.
-    ByPolicy,
-}
+pub(super) struct NoAnswer;
 
 /// The ranges of a match: the whole match, then each group. `None` for a group without a match.
 pub(super) struct RegexMatch {
@@ -73,7 +68,7 @@ impl Regex {
             });
             let end = search.end;
             if steps == 0 {
-                return Err(NoAnswer::TooLong);
+                return Err(NoAnswer);
             }
             if done {
                 groups[0] = Some(start..end);
@@ -84,7 +79,8 @@ impl Regex {
     }
 
     /// The first match at or after an offset where an earlier match ended. With policy CMP0186
-    /// (CMake 4.1), `^` matches only at the beginning of the text, without it also at the offset.
+    /// (CMake 4.1), `^` matches only at the beginning of the text. Without it, `^` also matches at
+    /// the offset. Fails if this makes a difference, or if the search takes too long.
     pub(super) fn find_next(
         &self,
         text: &[u8],
@@ -101,7 +97,7 @@ impl Regex {
         };
         let is_same =
             new.as_ref().map(|new| place(new, 0)) == old.as_ref().map(|old| place(old, from));
-        if is_same { Ok(new) } else { Err(NoAnswer::ByPolicy) }
+        if is_same { Ok(new) } else { Err(NoAnswer) }
     }
 }
 

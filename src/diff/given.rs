@@ -43,9 +43,9 @@ pub fn apply_policy(report: &mut Report, policy: &Policy, today: Day) -> Vec<Rep
     report.complete |= was_open && !is_open(&findings);
     report.findings = findings;
     let is_allowed = |waived: &WaivedFinding| set(&waived.finding.rule) == Some(Level::Allow);
-    let (allowed, waived) = std::mem::take(&mut report.waived).into_iter().partition(is_allowed);
+    let all = std::mem::take(&mut report.waived).into_iter();
+    let (allowed, waived): (Vec<_>, Vec<_>) = all.partition(is_allowed);
     report.waived = waived;
-    let allowed: Vec<WaivedFinding> = allowed;
     let allowed = allowed.into_iter().map(|waived| waived.finding);
     unread.extend(allowed.filter(|finding| RULES.contains(&&*finding.rule)));
     report.rules.retain(|run| set(&run.id) != Some(Level::Allow));

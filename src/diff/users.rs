@@ -170,14 +170,12 @@ impl<'a> Environment<'a> {
         }
         let loaded = out.loaded.values().flat_map(|loaded| &loaded.files);
         let others_loaded: BTreeSet<usize> = loaded.copied().filter(|at| *at >= count).collect();
-        let exports = others.map(|others| others.exports);
         for at in others_loaded {
-            let library =
-                exports.and_then(|side| Some((side, side.library(soname(out.files[at]))?)));
-            out.define(
-                at,
-                library.map_or_else(Vec::new, |(side, file)| defined(side, file, names)),
-            );
+            let library = others.map(|others| others.exports).and_then(|side| {
+                let file = side.library(soname(out.files[at]))?;
+                Some(defined(side, file, names))
+            });
+            out.define(at, library.unwrap_or_default());
         }
         out
     }

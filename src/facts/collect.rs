@@ -519,11 +519,11 @@ fn replace(corpus: &mut Corpus, file: FileId, stat: Stat, read: Read) {
         return gone(corpus, file);
     }
     corpus.files[file].defects.extend(read.defects);
-    let has_tables = matches!(&read.content, Content::Elf(object) if object.tables.is_some());
-    if has_tables {
-        corpus.files[file].content = read.content;
-    } else {
-        gone(corpus, file);
+    match read.content {
+        Content::Elf(object) if object.tables.is_some() => {
+            corpus.files[file].content = Content::Elf(object);
+        }
+        _ => gone(corpus, file),
     }
 }
 

@@ -59,7 +59,7 @@ impl<'a> Indexes<'a> {
     }
 
     /// The audited file with this name in the prefix of a finding, and the directory of the name.
-    /// Of several files, that with the shortest path.
+    /// If there are several files, the one with the shortest path.
     fn in_prefix(&self, finding: &Finding, name: &[u8]) -> Option<(FileId, &'a Path)> {
         let prefix = finding.file.prefix.as_deref()?;
         let by_name = self.by_name.get_or_init(|| {
@@ -78,7 +78,8 @@ impl<'a> Indexes<'a> {
         Some((file, path.parent()?))
     }
 
-    /// True if a process that loads the file may open plugins, which the build directory may have.
+    /// True if a process that loads the file may open plugins. The plugins may be in the build
+    /// directory.
     fn opens_plugins(&self, file: FileId) -> bool {
         let opens = |file: FileId| {
             self.audit.corpus.files[file].object().is_some_and(|object| object.opens_plugins)

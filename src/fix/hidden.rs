@@ -62,8 +62,8 @@ pub(super) fn members(
 
 /// True if each linker may define the name in a link of this file.
 pub(super) fn is_linker_defined(object: &Object, name: &[u8]) -> bool {
+    let kind = output_kind(object);
     [Linker::Gnu, Linker::Lld, Linker::Mold].into_iter().all(|linker| {
-        let kind = output_kind(object);
         let output = LinkOutput { kind, linker: Some(linker), ..LinkOutput::default() };
         output.defines(Some(object.header.target()), name) != LinkerDefined::No
     })

@@ -75,7 +75,7 @@ pub struct PolicyErrors {
 }
 
 impl PolicyErrors {
-    /// Collects errors, without those that repeat the error before them; `Ok` if there are none.
+    /// Collects errors, each once; `Ok` if there are none.
     pub(super) fn of(mut problems: Vec<PolicyError>) -> Result<(), Self> {
         let mut seen = BTreeSet::new();
         problems.retain(|problem| {

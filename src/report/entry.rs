@@ -40,8 +40,9 @@ pub(super) struct Entries<'r> {
 }
 
 impl<'r> Entries<'r> {
-    /// The entries that `style` selects. With `-q`, only findings at or above the level that fails
-    /// the run have entries. With `-v`, each cause has its own entry instead of groups.
+    /// The entries that `style` selects. With `-q`, only findings that make the run incomplete or
+    /// are at or above the level that fails it have entries. With `-v`, each cause has its own entry
+    /// instead of groups.
     pub(super) fn of(report: &'r Report, style: Style) -> Self {
         let lowest = if style.warnings_fail { Level::Warning } else { Level::Error };
         let wanted = |finding: &&ReportFinding| {

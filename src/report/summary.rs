@@ -41,7 +41,8 @@ pub(super) fn write(
     if report.counts.incomplete > 0 {
         writeln!(out, "{}", incomplete_line(report.counts.incomplete))?;
     } else if !report.complete {
-        // Findings about input have another rule here, such as `thin-member-missing`.
+        // A rule outside of the group `input` left the run incomplete, such as
+        // `thin-member-missing`.
         writeln!(out, "incomplete: not everything could be read")?;
     }
     if style.quiet {

@@ -49,8 +49,8 @@ depends on them, linkaudit evaluates both branches, and reports only defects tha
 are assumed. Modules of CMake (`FindZLIB`) are not evaluated. Paths in other store items, and below `/run`, `/var` and
 `/tmp`, are not checked. The program of an imported target is checked only if the package checks it itself:
 configuration and links succeed without it. Headers of targets named `*Private`, as Qt has them, may be in another
-package. CMake finds `foo-config.cmake` for each spelling of `foo`. linkaudit tries several. Of
-those that find the package, it reports the one with the fewest defects.
+package. CMake finds `foo-config.cmake` for each spelling of `foo`. linkaudit tries several. It
+reports the findings of the spelling that finds the package with the fewest defects.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

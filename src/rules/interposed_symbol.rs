@@ -150,8 +150,8 @@ fn check(query: &Query<'_>) -> Findings {
         query.facts(host).object().is_some_and(|object| object.role == Role::Program)
     };
     for (root, closure) in query.entry_points() {
-        // This host is a library that stands in for an unknown program. The loader would search the
-        // scope of that program first, so bindings are not known.
+        // The program that loads this plugin is unknown, and the host is only one of its libraries.
+        // The loader searches the scope of the program first, so the bindings are unknown too.
         if closure.root.host.is_some_and(|host| !is_program(host)) {
             continue;
         }

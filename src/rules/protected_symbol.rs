@@ -23,8 +23,8 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Reports a program that copies protected data of a library (STV_PROTECTED, copy relocation), or has the
-canonical PLT address of a protected function. The library uses its own definition; the program uses another one.
+Reports a program that copies protected data of a library (STV_PROTECTED, copy relocation), or has the canonical
+PLT address of a protected function. The library uses its own definition; the program uses another one.
 
 For a function, the finding is a warning, because only comparisons of its address fail. It is an error if the library
 was built with `-mno-direct-extern-access`.

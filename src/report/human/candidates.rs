@@ -158,7 +158,7 @@ pub(super) fn fixes(entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io
     page.more(hidden, "fix", "fixes")
 }
 
-/// The fields that identify a fix, without `from` and `proof`.
+/// The fields that identify a fix: all but its verification.
 fn key(fix: &Fix) -> impl Ord + '_ {
     (fix.intent, &fix.list, &fix.set, &fix.file, &fix.entry, &fix.from)
 }
