@@ -1,7 +1,10 @@
-//! Names that only discarded copies of COMDAT groups define. A linker keeps the first copy of a
-//! group. If a later copy defines another name, references to that name are undefined. lld accepts
-//! such references if the discarded definition is weak. Strong definitions in groups are rare. Only
-//! those that share a section with a weak definition are checked, so that few members are read.
+//! References to discarded copies of COMDAT groups. A linker keeps the first copy of a group. If a
+//! later copy defines another name, references to that name are undefined. lld selects the
+//! definition of a name first, and reports it if its copy of the group is discarded, even if other
+//! files define the name too (`ObjFile::postParse` in `lld/ELF/InputFiles.cpp`); it accepts such
+//! references if the discarded definition is weak. Strong definitions in groups are rare. Only
+//! those that share a section with a weak definition are checked, and under lld also those of names
+//! with several definitions, so that few members are read.
 
 use super::object_facts::ObjectFacts;
 use super::order_independent::{References, referrers};
@@ -10,30 +13,31 @@ use super::{Coverage, CoverageQuestion, Link, Linker, ReferredBy};
 use crate::format::archive::{LinkFacts, SymbolKind};
 use crate::id::{FastMap, FastSet, Id as _, MemberId, NameId};
 
-/// COMDAT groups that define a name other than their signature: the signature and the names.
-type OddGroups<'f> = Vec<(&'f [u8], Vec<&'f [u8]>)>;
+/// COMDAT groups: the signature, and the names that the group defines.
+type NamedGroups<'f> = Vec<(&'f [u8], Vec<&'f [u8]>)>;
 
-/// The objects that define a name in a group, each with the signature of the group.
-type DefiningGroups<'f> = Vec<(ReferredBy, &'f [u8])>;
+/// The definitions of a name, each with the signature of its group if it has one.
+type GroupOfEach<'f> = Vec<(Definition, Option<&'f [u8]>)>;
 
-/// Names to which an object of the link refers strongly, and whose definitions may all be in COMDAT
-/// groups. Each name has the objects that define it.
-pub struct GroupDefined<'q>(Vec<(&'q [u8], Vec<ReferredBy>)>);
+/// Names to which an object of the link refers strongly, and whose definitions may be in discarded
+/// COMDAT groups. Each name has its definitions.
+pub struct GroupDefined<'q> {
+    names: Vec<(&'q [u8], Vec<Definition>)>,
+    /// True under lld, which does not look for another definition if the one that it selected is
+    /// discarded.
+    selects_first: bool,
+}
 
 impl<'q> GroupDefined<'q> {
     /// Finds the names for [`GroupDefined`] among the objects of a link.
     pub fn find(question: &CoverageQuestion<'q>, coverage: &Coverage) -> Self {
-        let Some(link) = question.link else { return Self(Vec::new()) };
-        let library = question.library;
-        let is_wanted = |(kind, beside_weak, _): &Definition| match kind {
-            SymbolKind::Unique => true,
-            SymbolKind::Weak => link.linker != Linker::Lld,
-            SymbolKind::Strong => *beside_weak,
-            SymbolKind::Common
-            | SymbolKind::MachineCommon
-            | SymbolKind::Undefined
-            | SymbolKind::WeakUndefined => false,
+        let Some(link) = question.link else {
+            return Self { names: Vec::new(), selects_first: false };
         };
+        let library = question.library;
+        let selects_first = link.linker == Linker::Lld;
+        let may_be_lost =
+            if selects_first { may_select_discarded } else { may_discard_every_definition };
         let (of_roots, mut referred) = symbols_of_roots(question, link);
         let (mut is_needed, mut seen) =
             (vec![false; library.members()], vec![false; library.names()]);
@@ -55,63 +59,81 @@ impl<'q> GroupDefined<'q> {
             let is_last = link.linker != Linker::Gnu
                 || library.definitions(id).all(|one| is_needed[one.member.index()]);
             let members = library.definitions(id).filter(|one| is_needed[one.member.index()]);
-            let members =
-                members.map(|one| (one.kind, one.beside_weak, ReferredBy::Member(one.member)));
+            let members = members.map(|one| Definition {
+                kind: one.kind,
+                beside_weak: one.beside_weak,
+                by: ReferredBy::Member(one.member),
+            });
             let all: Vec<Definition> =
                 members.chain(of_roots.get(&id).into_iter().flatten().copied()).collect();
             let name = library.text(id);
-            let is_weak = is_last && !all.is_empty() && all.iter().all(is_wanted);
+            let is_shared =
+                || (question.provided)(name) || question.is_exported(name, &coverage.forgotten);
             let is_open = || {
-                !(question.provided)(name)
-                    && !question.is_exported(name, &coverage.forgotten)
+                (selects_first || !is_shared())
                     && !question.is_linker_defined(name)
                     && !link.defined.iter().any(|defined| *defined.name == *name)
             };
-            (is_weak && is_open())
-                .then(|| (name, all.into_iter().map(|(_, _, by)| by).collect::<Vec<_>>()))
+            (is_last && may_be_lost(&all) && is_open()).then_some((name, all))
         });
-        Self(found.collect())
+        Self { names: found.collect(), selects_first }
     }
 
     /// True if the link has no names that only groups define.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.names.is_empty()
+    }
+
+    fn definitions(&self) -> impl Iterator<Item = &Definition> {
+        self.names.iter().flat_map(|(_, definitions)| definitions)
     }
 
     /// The members that define the names of this set.
     pub fn members(&self) -> Vec<MemberId> {
-        let definers = self.0.iter().flat_map(|(_, definers)| definers);
-        let mut out: Vec<MemberId> = definers.filter_map(|by| by.member()).collect();
+        let mut out: Vec<MemberId> = self.definitions().filter_map(|one| one.by.member()).collect();
         out.sort_unstable();
         out.dedup();
         out
     }
 
-    /// For each defining object, its groups whose copies in other objects may define other names.
-    fn odd_groups<'f>(&self, facts: &'f ObjectFacts) -> FastMap<ReferredBy, OddGroups<'f>> {
-        let mut odd: FastMap<ReferredBy, OddGroups<'f>> = FastMap::default();
-        for by in self.0.iter().flat_map(|(_, definers)| definers) {
-            odd.entry(*by)
-                .or_insert_with(|| facts.of(*by).map(LinkFacts::odd_groups).unwrap_or_default());
+    /// For each defining object, its groups whose copies may be discarded while the name of a copy
+    /// stays undefined: under lld, any group, and else those whose copies in other objects may
+    /// define other names.
+    fn named_groups<'f>(&self, facts: &'f ObjectFacts) -> FastMap<ReferredBy, NamedGroups<'f>> {
+        let read = |of: &'f LinkFacts| {
+            if self.selects_first { of.named_groups() } else { of.odd_groups() }
+        };
+        let mut out: FastMap<ReferredBy, NamedGroups<'f>> = FastMap::default();
+        for one in self.definitions() {
+            out.entry(one.by).or_insert_with(|| facts.of(one.by).map(read).unwrap_or_default());
         }
-        odd
+        out
     }
 
-    /// For each name, the objects that define it, each with the signature of the group in `odd`
-    /// that has the definition. Names with a definition outside of the groups in `odd` are left
-    /// out.
+    /// For each name, the group in `named` of each definition. Names without a definition in these
+    /// groups are left out, and unless the linker selects one definition, also names with a
+    /// definition outside of them.
     fn groups<'f>(
         &self,
-        odd: &FastMap<ReferredBy, OddGroups<'f>>,
-    ) -> Vec<(&'q [u8], DefiningGroups<'f>)> {
-        let group = |by: ReferredBy, name: &[u8]| {
-            let mut groups = odd.get(&by)?.iter();
-            groups.find(|(_, names)| names.contains(&name)).map(|(signature, _)| (by, *signature))
+        named: &FastMap<ReferredBy, NamedGroups<'f>>,
+    ) -> Vec<(&'q [u8], GroupOfEach<'f>)> {
+        let group = |one: &Definition, name: &[u8]| {
+            let mut groups = named.get(&one.by)?.iter();
+            groups.find(|(_, names)| names.contains(&name)).map(|(signature, _)| *signature)
         };
-        let found = self.0.iter().filter_map(|(name, definers)| {
-            Some((*name, definers.iter().map(|by| group(*by, name)).collect::<Option<Vec<_>>>()?))
+        let found = self.names.iter().map(|(name, definitions)| {
+            let groups = definitions.iter().map(|one| (*one, group(one, name)));
+            (*name, groups.collect::<GroupOfEach<'_>>())
         });
-        found.collect()
+        let is_checked = |(_, definitions): &(&[u8], GroupOfEach<'_>)| {
+            let mut groups = definitions.iter().map(|(_, group)| group.is_some());
+            if self.selects_first {
+                groups.any(|is_some| is_some)
+            } else {
+                groups.all(|is_some| is_some)
+            }
+        };
+        found.filter(is_checked).collect()
     }
 
     /// Needed members without facts that may have a copy of one of the groups. They define the
@@ -123,13 +145,14 @@ impl<'q> GroupDefined<'q> {
         coverage: &Coverage,
         facts: &ObjectFacts,
     ) -> Vec<MemberId> {
-        let odd = self.odd_groups(facts);
-        let groups = self.groups(&odd);
-        let definers = groups.iter().flat_map(|(_, definers)| definers.iter().copied());
-        let definers: FastSet<(ReferredBy, &[u8])> = definers.collect();
+        let named = self.named_groups(facts);
+        let groups = self.groups(&named);
+        let of_each = groups.iter().flat_map(|(_, of_each)| of_each);
+        let copies: FastSet<(ReferredBy, &[u8])> =
+            of_each.filter_map(|(one, group)| Some((one.by, (*group)?))).collect();
         let (mut hashes, mut may_differ) = (FastSet::default(), false);
-        for (by, signature) in definers {
-            let of_group = odd.get(&by).into_iter().flatten();
+        for (by, signature) in copies {
+            let of_group = named.get(&by).into_iter().flatten();
             let of_group = of_group.filter(|(other, _)| *other == signature);
             let names: Vec<&[u8]> = of_group.flat_map(|(_, names)| names).copied().collect();
             // As in `LinkFacts::group_names`: copies may share no name if the signature is not
@@ -147,29 +170,44 @@ impl<'q> GroupDefined<'q> {
         unread.filter(|one| may_differ || has_one(one)).copied().collect()
     }
 
-    /// Adds to `coverage` the names whose definitions are all discarded.
+    /// Adds to `coverage` the names whose definitions are discarded.
     pub fn add_lost(
         &self,
         question: &CoverageQuestion<'_>,
         facts: &ObjectFacts,
         coverage: &mut Coverage,
     ) {
-        let odd = self.odd_groups(facts);
-        let groups = self.groups(&odd);
-        let wanted: FastSet<&[u8]> =
-            groups.iter().flat_map(|(_, definers)| definers).map(|(_, group)| *group).collect();
+        let named = self.named_groups(facts);
+        let groups = self.groups(&named);
+        let of_each = groups.iter().flat_map(|(_, of_each)| of_each);
+        let wanted: FastSet<&[u8]> = of_each.filter_map(|(_, group)| *group).collect();
         if wanted.is_empty() {
             return;
         }
+        let read_order = read_order(question, coverage);
         let mut owners: FastMap<&[u8], ReferredBy> = FastMap::default();
-        for by in read_order(question, coverage) {
-            let signatures = facts.of(by).into_iter().flat_map(LinkFacts::signatures);
+        for by in &read_order {
+            let signatures = facts.of(*by).into_iter().flat_map(LinkFacts::signatures);
             for signature in signatures.filter(|signature| wanted.contains(signature)) {
-                owners.entry(signature).or_insert(by);
+                owners.entry(signature).or_insert(*by);
             }
         }
-        let is_lost = |(by, group): &(ReferredBy, &[u8])| owners.get(group) != Some(by);
-        let lost = groups.iter().filter(|(_, definers)| definers.iter().all(is_lost));
+        let is_discarded = |(one, group): &(Definition, Option<&[u8]>)| {
+            group.is_some_and(|group| owners.get(group) != Some(&one.by))
+        };
+        let places: FastMap<ReferredBy, usize> = read_order.into_iter().zip(0..).collect();
+        let is_lost = |definitions: &GroupOfEach<'_>| {
+            if !self.selects_first {
+                return definitions.iter().all(is_discarded);
+            }
+            let mut definitions = definitions.clone();
+            definitions.sort_by_key(|(one, _)| places.get(&one.by));
+            let selected = definitions
+                .into_iter()
+                .reduce(|old, new| if replaces(new.0.kind, old.0.kind) { new } else { old });
+            selected.is_some_and(|one| one.0.kind != SymbolKind::Weak && is_discarded(&one))
+        };
+        let lost = groups.iter().filter(|(_, definitions)| is_lost(definitions));
         let lost: FastSet<&[u8]> = lost.map(|(name, _)| *name).collect();
         let references = References { link: question.link, ..References::default() };
         let members = coverage.order.iter().copied();
@@ -180,8 +218,50 @@ impl<'q> GroupDefined<'q> {
     }
 }
 
-/// A definition: its kind, true if it is strong and may lie in a group, and its object.
-type Definition = (SymbolKind, bool, ReferredBy);
+/// A definition of a name in an object of the link.
+#[derive(Clone, Copy)]
+struct Definition {
+    kind: SymbolKind,
+    /// True if it is strong and may be in a group with a weak definition.
+    beside_weak: bool,
+    by: ReferredBy,
+}
+
+/// True if the definition that lld selects may be in a discarded group and is not weak.
+fn may_select_discarded(definitions: &[Definition]) -> bool {
+    let is_unique = |one: &Definition| one.kind == SymbolKind::Unique;
+    let mut strong = definitions.iter().filter(|one| one.kind == SymbolKind::Strong).peekable();
+    match strong.peek() {
+        Some(_) if definitions.len() > 1 => true,
+        Some(_) => strong.any(|one| one.beside_weak),
+        None => definitions.iter().any(is_unique),
+    }
+}
+
+/// True if all definitions may be in discarded groups.
+fn may_discard_every_definition(definitions: &[Definition]) -> bool {
+    let may_discard = |one: &Definition| match one.kind {
+        SymbolKind::Unique | SymbolKind::Weak => true,
+        SymbolKind::Strong => one.beside_weak,
+        SymbolKind::Common
+        | SymbolKind::MachineCommon
+        | SymbolKind::Undefined
+        | SymbolKind::WeakUndefined => false,
+    };
+    !definitions.is_empty() && definitions.iter().all(may_discard)
+}
+
+/// True if lld replaces a definition by one that it reads later (`Symbol::shouldReplace` in
+/// `lld/ELF/Symbols.cpp`).
+fn replaces(new: SymbolKind, old: SymbolKind) -> bool {
+    use SymbolKind::{Common, MachineCommon, Strong, Unique, Weak};
+    match old {
+        Weak => matches!(new, Strong | MachineCommon | Common),
+        Unique => matches!(new, Strong | MachineCommon),
+        Common => matches!(new, Strong | MachineCommon | Unique),
+        _ => false,
+    }
+}
 
 /// The definitions of the relocatable roots by name, and the names to which they refer strongly.
 fn symbols_of_roots(
@@ -197,7 +277,7 @@ fn symbols_of_roots(
                 referred.extend(library.find(link.reference(name)));
             } else if let Some(id) = library.find(name).filter(|_| kind.is_definition()) {
                 let beside_weak = root.beside_weak.binary_search(name).is_ok();
-                let definition = (*kind, beside_weak, ReferredBy::Root(at));
+                let definition = Definition { kind: *kind, beside_weak, by: ReferredBy::Root(at) };
                 definitions.entry(id).or_default().push(definition);
             }
         }

@@ -4,7 +4,7 @@
 
 use super::deps_list_shapes::{added, diff, value};
 use crate::support;
-use crate::support::random::{Random, amount};
+use crate::support::random::{Random, seeds};
 use linkaudit::format::deps_list::{DepsList, LinkOrder, SetChange, SetCommand};
 use std::collections::BTreeSet;
 use support::Lab;
@@ -95,9 +95,9 @@ fn random_lists_keep_all_they_have() {
     if !support::has("cmake") {
         return support::skip("random_lists_keep_all_they_have", "needs cmake");
     }
-    let (lab, lists) = (Lab::new(), amount("LINKAUDIT_LISTS", LISTS));
+    let (lab, lists) = (Lab::new(), seeds("LINKAUDIT_LISTS", LISTS));
     let mut count = 0;
-    for seed in 0..lists {
+    for seed in lists.clone() {
         let random = &mut Random::new(seed);
         let listed = random_list(random);
         let new: Vec<String> = names(random, 5)
@@ -133,6 +133,7 @@ fn random_lists_keep_all_they_have() {
         assert!(is_least, "{seed}: {lines}\n{}\n{text}", listed.text);
         count += found.len();
     }
+    let lists = lists.count();
     println!("random lists: {lists} lists, {count} names inserted, 0 differences to cmake");
 }
 

@@ -279,13 +279,22 @@ impl LinkFacts {
     /// The COMDAT groups that define a name other than their signature, each with its signature and
     /// the sorted names that it defines. Empty unless relocations of loaded sections were wanted.
     pub fn odd_groups(&self) -> Vec<(&[u8], Vec<&[u8]>)> {
-        let mut out: FastMap<usize, Vec<&[u8]>> = FastMap::default();
         if self.odd_groups.is_empty() {
             return Vec::new();
         }
+        self.groups_with_names(|group| self.odd_groups.contains(&group))
+    }
+
+    /// All COMDAT groups that define a name, each with its signature and its sorted names.
+    pub fn named_groups(&self) -> Vec<(&[u8], Vec<&[u8]>)> {
+        self.groups_with_names(|_| true)
+    }
+
+    fn groups_with_names(&self, is_wanted: impl Fn(usize) -> bool) -> Vec<(&[u8], Vec<&[u8]>)> {
+        let mut out: FastMap<usize, Vec<&[u8]>> = FastMap::default();
         for global in &self.globals {
             let group = self.group_index(global.section);
-            if let Some(group) = group.filter(|group| self.odd_groups.contains(group)) {
+            if let Some(group) = group.filter(|group| is_wanted(*group)) {
                 out.entry(group).or_default().push(self.name(global));
             }
         }

@@ -3,7 +3,7 @@
 
 use super::kit::{ar, archive, object, run, undefined};
 use super::links::undefined_name;
-use crate::support::random::{Random, amount};
+use crate::support::random::{Random, seeds};
 use crate::support::{Lab, clean, has, skip};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -135,9 +135,8 @@ fn random_links_with_collected_sections() {
     if !has("ld.lld-19") {
         return skip("random_links_with_collected_sections", "lld-19 is not installed");
     }
-    let count = amount("LINKAUDIT_LINKS", 60);
     let (mut cases, mut wrong) = (0, Vec::new());
-    for seed in 0..count {
+    for seed in seeds("LINKAUDIT_LINKS", 60) {
         let (some, found) = differences(7000 + seed);
         cases += some;
         wrong.extend(found);

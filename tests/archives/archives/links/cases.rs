@@ -218,6 +218,11 @@ const CASES: &[(&str, &str)] = &[
     ("m: !f | a: f^ | b: f^", "m [a] [b]"),
     ("m: !f !g | a: f^ | b: f^ g", "m [a] [b]"),
     ("m: !f | a: f^^ | b: f", "m [a] [b]"),
+    // lld selects the strong definition and then discards its copy of the group.
+    ("m: !f !g | a: f^ | b: g f^^", "m a [b]"),
+    ("m: !f !g | a: f^ | b: g f^^ | s: f", "m a [b] (s)"),
+    ("m: !f !g | a: f^ | b: g f^^ | s: f", "(s) m a [b]"),
+    ("m: !f !g | a: f% f2^ | b: g f^^", "m a [b]"),
     ("m: !f | a: f^ | b: f", "m [a] [b]"),
     ("m: !f | a: f* | b: f", "m [a] [b]"),
     ("m: f* | a: f* !nosuch", "m [a]"),
