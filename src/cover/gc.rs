@@ -285,6 +285,7 @@ impl<'a> Marker<'a> {
     fn spread(&mut self) {
         let linker = self.question.output.linker;
         let is_mold = linker == Some(Linker::Mold);
+        let first: FastSet<SectionNode> = self.todo.iter().copied().collect();
         let mut by_section: FastMap<SectionNode, Vec<RelocationTarget>> = FastMap::default();
         for (by, facts) in self.objects() {
             for relocation in &facts.relocations {
@@ -332,8 +333,14 @@ impl<'a> Marker<'a> {
                 continue;
             }
             let Some(facts) = self.facts.of(node.0) else { continue };
-            // Only GNU ld follows the references of sections that are not loaded.
-            if !facts.is_loaded(node.1) && self.question.output.linker != Some(Linker::Gnu) {
+            // GNU ld follows the references of sections that are not loaded. lld does so only for
+            // those that it marks because of a name, before it keeps the others (`MarkLive::run`).
+            let is_followed = match linker {
+                Some(Linker::Gnu) => true,
+                Some(Linker::Mold) => false,
+                None | Some(Linker::Lld) => first.contains(&node),
+            };
+            if !facts.is_loaded(node.1) && !is_followed {
                 continue;
             }
             for to in by_section.remove(&node).unwrap_or_default() {

@@ -55,7 +55,7 @@ pub(super) fn link<'q>(
         let found = match state {
             State::Undefined { .. } => return None,
             State::Shared { .. } => ChosenDefinition::Shared,
-            State::Common | State::Defined { .. } => ChosenDefinition::Object,
+            State::Common | State::Defined { .. } | State::Script => ChosenDefinition::Object,
         };
         Some((*name, found))
     });
@@ -90,10 +90,21 @@ fn group_len(inputs: &[LinkInput]) -> usize {
 /// The state of a name in the symbol table (`bfd_link_hash_type`).
 #[derive(Clone, Copy)]
 enum State {
-    Undefined { weak: bool, by: ReferredBy },
+    Undefined {
+        weak: bool,
+        by: ReferredBy,
+    },
     Common,
-    Shared { weak: bool, function: bool },
-    Defined { weak: bool },
+    Shared {
+        weak: bool,
+        function: bool,
+    },
+    Defined {
+        weak: bool,
+    },
+    /// Defined by an option or a linker script. A definition that follows is entered as if the name
+    /// were undefined (`ldscript_def` in `bfd/linker.c`), but no member is extracted for it.
+    Script,
 }
 
 struct Run<'q> {
@@ -212,7 +223,7 @@ impl<'q> Run<'q> {
     fn is_replaced(&self, export: &Export<'_>) -> bool {
         let plain = export.unversioned().filter(|_| export.is_default);
         let state = plain.and_then(|name| self.table.get(name));
-        matches!(state, Some(State::Shared { .. } | State::Defined { .. }))
+        matches!(state, Some(State::Shared { .. } | State::Defined { .. } | State::Script))
     }
 
     fn root(&mut self, at: usize) {
@@ -278,7 +289,7 @@ impl<'q> Run<'q> {
             self.provided.insert(&defined.name);
         }
         defined.refers.iter().for_each(|name| self.request(name));
-        self.table.insert(&defined.name, State::Defined { weak: false });
+        self.table.insert(&defined.name, State::Script);
     }
 
     /// Defines the names of PROVIDE that became undefined after the position of their PROVIDE.
@@ -289,7 +300,7 @@ impl<'q> Run<'q> {
         for defined in link.defined.iter().filter(|defined| defined.provided) {
             let name = &*defined.name;
             if let Some(state @ State::Undefined { .. }) = self.table.get_mut(name) {
-                *state = State::Defined { weak: false };
+                *state = State::Script;
             } else if !self.provided.contains(name) {
                 out.insert(name);
             }
@@ -427,10 +438,10 @@ impl<'q> Run<'q> {
         let (weak, common) = (kind == SymbolKind::Weak, kind.is_tentative());
         let old = self.table.get(name).copied();
         let keeps = match old {
-            None | Some(State::Undefined { .. }) => false,
+            None | Some(State::Undefined { .. } | State::Script) => false,
             Some(State::Shared { weak, function }) => common && !weak && !function,
             Some(State::Common) => common || weak,
-            Some(State::Defined { weak }) => !(common && weak),
+            Some(State::Defined { weak: was_weak }) => !was_weak || weak,
         };
         if keeps {
             return;
@@ -447,7 +458,7 @@ impl<'q> Run<'q> {
             None => true,
             Some(State::Undefined { .. }) => !self.hidden.contains(name),
             Some(State::Common) => !weak && !function && !self.hidden.contains(name),
-            Some(State::Shared { .. } | State::Defined { .. }) => false,
+            Some(State::Shared { .. } | State::Defined { .. } | State::Script) => false,
         };
         if replaces {
             self.table.insert(name, State::Shared { weak, function });

@@ -21,6 +21,7 @@ pub(super) fn link<'q>(
         target: question.target(),
         table: FastMap::default(),
         hidden: FastSet::default(),
+        suffixed: FastSet::default(),
         taken: vec![false; question.library.members()],
         out: Coverage::default(),
     };
@@ -40,9 +41,11 @@ pub(super) fn link<'q>(
     let is_strong = |state: &State| matches!(state, State::Undefined { weak: false, .. });
     // A strong reference of an option makes all references to a name strong.
     let strong = run.table.iter().filter(|(_, state)| is_strong(state)).map(|(name, _)| *name);
-    let strong = strong.collect();
+    let mut strong: FastSet<&[u8]> = strong.collect();
+    let suffixed = run.suffixed;
+    strong.extend(&suffixed);
     let coverage = run.out;
-    Resolved { coverage, found, strong, unwrapped, unprovided, ..Resolved::default() }
+    Resolved { coverage, found, strong, suffixed, unwrapped, unprovided, ..Resolved::default() }
 }
 
 /// The state of a name in the symbol table.
@@ -58,8 +61,9 @@ enum State {
     /// A tentative definition. Since lld 17 no member is taken to replace it
     /// (`--no-fortran-common`).
     Common { by: Option<MemberId> },
-    /// Defined by a shared object.
-    Shared,
+    /// Defined by a shared object. `weak` and `firm` are those of the references, as in
+    /// `Undefined`; without an earlier reference, `weak` is that of the definition.
+    Shared { weak: bool, firm: bool },
     /// Defined by the member `by`, or by a root if `by` is `None`.
     Defined { weak: bool, unique: bool, by: Option<MemberId> },
 }
@@ -68,7 +72,7 @@ impl State {
     fn found<'q>((name, state): (&&'q [u8], &Self)) -> Option<(&'q [u8], ChosenDefinition)> {
         match state {
             Self::Undefined { .. } | Self::Lazy { .. } => None,
-            Self::Shared => Some((*name, ChosenDefinition::Shared)),
+            Self::Shared { .. } => Some((*name, ChosenDefinition::Shared)),
             Self::Common { .. } | Self::Defined { .. } => Some((*name, ChosenDefinition::Object)),
         }
     }
@@ -97,6 +101,9 @@ struct Run<'q> {
     table: FastMap<&'q [u8], State>,
     /// Names whose visibility some object restricts: no shared object satisfies them.
     hidden: FastSet<&'q [u8]>,
+    /// Names that a member defines with a default version. If such a name stays undefined, lld
+    /// reports its weak references too (`maybeReportUndefined` in `lld/ELF/Relocations.cpp`).
+    suffixed: FastSet<&'q [u8]>,
     taken: Vec<bool>,
     out: Coverage,
 }
@@ -153,9 +160,14 @@ impl<'q> Run<'q> {
         for export in self.question.exports(at, self.versioned) {
             let name = export.name;
             let hidden = self.hidden.contains(name);
-            let state = self.table.entry(name).or_insert(State::Shared);
-            if matches!(state, State::Undefined { .. } | State::Lazy { .. }) && !hidden {
-                *state = State::Shared;
+            let weak = export.symbol_kind() == SymbolKind::Weak;
+            let state = self.table.entry(name).or_insert(State::Shared { weak, firm: false });
+            match *state {
+                State::Undefined { weak, firm, .. } if !hidden => {
+                    *state = State::Shared { weak, firm };
+                }
+                State::Lazy { weak, .. } if !hidden => *state = State::Shared { weak, firm: weak },
+                _ => {}
             }
         }
     }
@@ -201,11 +213,12 @@ impl<'q> Run<'q> {
                 state,
                 State::Undefined { weak: true, .. }
                     | State::Lazy { weak: true, .. }
+                    | State::Shared { weak: true, .. }
                     | State::Defined { weak: true, unique: false, .. }
             );
             if weak && !self.table.contains_key(&*wrap.wrapper) {
                 // The wrapper is then weak too, and may stay undefined.
-                self.table.insert(&wrap.wrapper, State::Shared);
+                self.table.insert(&wrap.wrapper, State::Shared { weak, firm: true });
             }
             self.follow(&wrap.wrapper, weak, false, ReferredBy::Asked);
             if self.table.contains_key(&*wrap.real) {
@@ -219,7 +232,7 @@ impl<'q> Run<'q> {
     /// an earlier shared object is then ignored (`Symbol::resolve` of `Undefined`).
     fn hide(&mut self, name: &'q [u8], by: ReferredBy) {
         self.hidden.insert(name);
-        if let Some(state @ State::Shared) = self.table.get_mut(name) {
+        if let Some(state @ State::Shared { .. }) = self.table.get_mut(name) {
             *state = State::Undefined { weak: true, firm: false, by };
         }
     }
@@ -236,7 +249,7 @@ impl<'q> Run<'q> {
         };
         let state = self.table.entry(name).or_insert(new);
         let replaced = match *state {
-            State::Undefined { .. } | State::Lazy { .. } | State::Shared => true,
+            State::Undefined { .. } | State::Lazy { .. } | State::Shared { .. } => true,
             State::Common { .. } => !common && kind != SymbolKind::Weak,
             State::Defined { weak: known, .. } => known && (common || !weak),
         };
@@ -258,7 +271,9 @@ impl<'q> Run<'q> {
         match state {
             State::Lazy { member, .. } if !weak => return Some(*member),
             State::Lazy { weak, .. } => *weak = true,
-            State::Undefined { weak: known, firm, .. } if object => {
+            State::Undefined { weak: known, firm, .. } | State::Shared { weak: known, firm }
+                if object =>
+            {
                 if !weak || !*firm {
                     *known = weak;
                 }
@@ -282,6 +297,8 @@ impl<'q> Run<'q> {
         if !self.fits(member) || self.taken[member.index()] {
             return;
         }
+        let versions = library.default_versions(member);
+        self.suffixed.extend(versions.map(|(_, symbol)| library.text(symbol.name)));
         for (name, symbol) in library.symbols(member) {
             if !symbol.kind.is_definition() {
                 continue;

@@ -28,6 +28,8 @@ struct Resolved<'q> {
     found: FastMap<&'q [u8], ChosenDefinition>,
     /// Names whose weak references are treated as strong.
     strong: FastSet<&'q [u8]>,
+    /// Those of `strong` that are in it because some member defines them with a default version.
+    suffixed: FastSet<&'q [u8]>,
     /// Names with strong references that may stay undefined in a shared object, because mold saw a
     /// weak reference first. A reference with restricted visibility still needs a definition.
     may_stay: FastSet<&'q [u8]>,
@@ -184,7 +186,7 @@ fn undefined<'q>(
     link: &'q Link,
     resolved: &Resolved<'q>,
 ) -> FastSet<&'q [u8]> {
-    let Resolved { coverage, found, strong, may_stay, forgotten, .. } = resolved;
+    let Resolved { coverage, found, strong, suffixed, may_stay, forgotten, .. } = resolved;
     let library = question.library;
     let roots = || question.roots.iter().filter(|root| !root.input || !root.linked);
     // mold prefers the definition of a shared object to a common symbol.
@@ -215,7 +217,8 @@ fn undefined<'q>(
     // A weak reference of an object may make a name weak, so only names in `strong` count.
     let of_shared = link.shared_references.iter().map(|(name, _)| &**name);
     let of_shared = of_shared.filter(|_| !link.allow_shlib_undefined);
-    let of_shared = of_shared.filter(|name| strong.contains(*name) && !has_version(found, name));
+    let is_strong = |name: &&[u8]| strong.contains(*name) && !suffixed.contains(*name);
+    let of_shared = of_shared.filter(|name| is_strong(name) && !has_version(found, name));
     let names = names.chain(of_shared);
     let is_open = |name: &&[u8]| {
         let hidden = hidden.contains(*name);

@@ -26,7 +26,9 @@ fn theirs(lab: &Lab, program: &str, args: &[&str]) -> Option<BTreeSet<String>> {
     let is_early = text.contains("non-copyable")
         || text.contains("final link failed")
         || text.contains("defined in discarded section");
-    (!is_early).then(|| text.lines().filter_map(undefined_name).collect())
+    // `archive` answers for global names, not for local symbols of discarded groups.
+    let names = text.lines().filter_map(undefined_name);
+    (!is_early).then(|| names.filter(|name| !name.starts_with("local")).collect())
 }
 
 fn ours(lab: &Lab, linker: &str, args: &[&str]) -> BTreeSet<String> {

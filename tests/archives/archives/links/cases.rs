@@ -218,6 +218,23 @@ const CASES: &[(&str, &str)] = &[
     ("m: !f | a: f^ | b: f^", "m [a] [b]"),
     ("m: !f !g | a: f^ | b: f^ g", "m [a] [b]"),
     ("m: !f | a: f^^ | b: f", "m [a] [b]"),
+    // lld reports weak references to a name that has a default version in an unused member.
+    ("m: ?f !g | a: f@@V1 | b: g", "m [a] [b]"),
+    ("m: ?f !g | a: f@@V1 | b: g", "[a] m [b]"),
+    ("m: ?f !g | a: f@@V1 | b: g f~", "m [a] [b]"),
+    ("m: !g | a: f@@V1 | b: g | s: ?f", "m [a] [b] (s)"),
+    ("m: ?f | s: f~", "--wrap=f m (s)"),
+    ("m: ?f | s: f~", "--wrap=f (s) m"),
+    ("m: ?f | a: f | s: f", "--wrap=f m [a] (s)"),
+    ("m: x !f | a: f~ !g | s: f~ g", "--wrap=f --wrap=g m (s) [a]"),
+    ("m: !f | s: f~", "--wrap=f (s) m"),
+    // GNU ld: a strong definition replaces a weak one and is not replaced by a common symbol.
+    ("m: !f | a: f~ | n: f= !g | b: f% g | c: f=", "m [a] n [b] [c]"),
+    ("m: !f | a: f~ | n: !g | b: f% g | c: f=", "m [a] n [b] [c]"),
+    // GNU ld: a common symbol replaces a symbol of --defsym, and then extracts a member.
+    ("m: !g | a: f% g | b: f=", "--defsym=f=0 m [a] [b]"),
+    ("m: !g | a: f% g | b: f=", "m [a] --defsym=f=0 [b]"),
+    ("m: !g !f | a: f~ g | b: f=", "--defsym=f=0 m [a] [b]"),
     // lld selects the strong definition and then discards its copy of the group.
     ("m: !f !g | a: f^ | b: g f^^", "m a [b]"),
     ("m: !f !g | a: f^ | b: g f^^ | s: f", "m a [b] (s)"),
