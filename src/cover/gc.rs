@@ -170,6 +170,9 @@ impl<'a> Marker<'a> {
         if is_shared || self.exports_names_of_program() {
             let exported = self.defined.values().filter(|definition| definition.is_exported);
             self.todo.extend(exported.map(|definition| definition.node));
+            if question.output.linker == Some(Linker::Gnu) {
+                self.exported_markers().into_iter().for_each(|node| self.add(node));
+            }
         }
         let is_blind = entry.is_none() && !is_shared && names_nothing(question, &asked);
         for (by, facts) in self.objects() {
@@ -251,6 +254,42 @@ impl<'a> Marker<'a> {
         };
         let names = self.objects().flat_map(of_object);
         names.filter(|n| n.starts_with(b"__start_") || n.starts_with(b"__stop_")).collect()
+    }
+
+    /// The sections at which the exported symbols `__start_SECTION` and `__stop_SECTION` are
+    /// defined: the first with this name. GNU ld defines and exports these symbols if any object
+    /// refers to them (`bfd_elf_define_start_stop`), and exported symbols keep their sections.
+    fn exported_markers(&self) -> Vec<SectionNode> {
+        let marked =
+            |name: &'a [u8]| name.strip_prefix(b"__start_").or(name.strip_prefix(b"__stop_"));
+        let (mut names, mut hidden) = (FastSet::default(), FastSet::default());
+        for (_, facts) in self.objects() {
+            for global in facts.globals.iter().filter(|global| global.section == 0) {
+                let name = facts.name(global);
+                let Some(section) = marked(name).filter(|_| !self.defined.contains_key(name))
+                else {
+                    continue;
+                };
+                let is_hidden =
+                    [elf::STV_HIDDEN.0, elf::STV_INTERNAL.0].contains(&global.visibility);
+                if is_hidden {
+                    hidden.insert(name)
+                } else {
+                    names.insert((name, section))
+                };
+            }
+        }
+        names.retain(|(name, _)| !hidden.contains(name));
+        let names: FastSet<&[u8]> = names.into_iter().map(|(_, section)| section).collect();
+        let mut out: FastMap<&[u8], SectionNode> = FastMap::default();
+        for (by, facts) in self.objects().filter(|_| !names.is_empty()) {
+            for (at, section) in facts.sections.iter().enumerate() {
+                if let Some(name) = section.name.as_deref().and_then(|name| names.get(name)) {
+                    out.entry(*name).or_insert((by, at));
+                }
+            }
+        }
+        out.into_values().collect()
     }
 
     fn name(&mut self, name: &[u8]) {
