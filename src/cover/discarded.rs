@@ -1,10 +1,13 @@
 //! References to discarded copies of COMDAT groups. A linker keeps the first copy of a group. If a
-//! later copy defines another name, references to that name are undefined. lld selects the
-//! definition of a name first, and reports it if its copy of the group is discarded, even if other
-//! files define the name too (`ObjFile::postParse` in `lld/ELF/InputFiles.cpp`); it accepts such
-//! references if the discarded definition is weak. Strong definitions in groups are rare. Only
-//! those that share a section with a weak definition are checked, and under lld also those of names
-//! with several definitions, so that few members are read.
+//! later copy defines another name, references to that name are undefined.
+//!
+//! lld selects the definition of a name before it discards copies. If it selected a definition in a
+//! discarded copy, the name is undefined, even if other files define it too
+//! (`ObjFile::postParse` in `lld/ELF/InputFiles.cpp`). lld accepts this if the definition is weak.
+//!
+//! Strong definitions in groups are rare. So that few members are read, only two kinds are checked:
+//! those that share a section with a weak definition, and, under lld, those of names with several
+//! definitions.
 
 use super::object_facts::ObjectFacts;
 use super::order_independent::{References, referrers};
@@ -79,7 +82,7 @@ impl<'q> GroupDefined<'q> {
         Self { names: found.collect(), selects_first }
     }
 
-    /// True if the link has no names that only groups define.
+    /// True if the link has no such names.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
@@ -96,9 +99,8 @@ impl<'q> GroupDefined<'q> {
         out
     }
 
-    /// For each defining object, its groups whose copies may be discarded while the name of a copy
-    /// stays undefined: under lld, any group, and else those whose copies in other objects may
-    /// define other names.
+    /// The groups of each defining object that have to be compared with copies in other objects.
+    /// Under lld, these are all groups, else only those whose copies may define other names.
     fn named_groups<'f>(&self, facts: &'f ObjectFacts) -> FastMap<ReferredBy, NamedGroups<'f>> {
         let read = |of: &'f LinkFacts| {
             if self.selects_first { of.named_groups() } else { of.odd_groups() }
@@ -110,9 +112,9 @@ impl<'q> GroupDefined<'q> {
         out
     }
 
-    /// For each name, the group in `named` of each definition. Names without a definition in these
-    /// groups are left out, and unless the linker selects one definition, also names with a
-    /// definition outside of them.
+    /// The names of which a definition may be discarded, each with its definitions and their groups
+    /// in `named`. Under lld, one definition in a group suffices. Else all definitions of the name
+    /// must be in groups.
     fn groups<'f>(
         &self,
         named: &FastMap<ReferredBy, NamedGroups<'f>>,

@@ -42,7 +42,7 @@ pub(super) fn link<'q>(
     // A strong reference of an option makes all references to a name strong.
     let strong = run.table.iter().filter(|(_, state)| is_strong(state)).map(|(name, _)| *name);
     let mut strong: FastSet<&[u8]> = strong.collect();
-    let suffixed = run.suffixed;
+    let suffixed: FastSet<&[u8]> = run.suffixed.difference(&strong).copied().collect();
     strong.extend(&suffixed);
     let coverage = run.out;
     Resolved { coverage, found, strong, suffixed, unwrapped, unprovided, ..Resolved::default() }

@@ -331,6 +331,34 @@ fn sections_that_start_symbols_mark() {
     assert_eq!(undefined(&answer), kept, "{answer}");
 }
 
+/// In a shared object, GNU ld keeps the first section of a `__start_` symbol, which it exports. lld
+/// follows the references of a section that is not loaded if the name in it is exported.
+#[test]
+fn sections_that_exported_names_keep() {
+    let lab = Lab::new();
+    let marked = ".section ident,\"aw\"\n.quad missing, __start_ident\n";
+    object(&lab, "marked.o", marked);
+    object(&lab, "hidden.o", &format!(".hidden __start_ident\n{marked}"));
+    object(&lab, "second.o", ".section ident,\"aw\"\n.quad second\n");
+    let unloaded = ".section .comment1,\"\",@progbits\n.globl f\nf: .quad local\n\
+        .section .data.d,\"aw\"\nlocal: .quad missing\n";
+    object(&lab, "unloaded.o", unloaded);
+    let mut kept = BTreeSet::new();
+    for files in [&["marked.o", "second.o"][..], &["hidden.o"], &["unloaded.o"]] {
+        for (program, linker) in LINKERS.iter().filter(|(program, _)| has(program)) {
+            let theirs = theirs(&lab, program, &[&["-shared"], files].concat());
+            let theirs = theirs.expect("a linker that ends");
+            let ours = ours(&lab, linker, &[&["--shared"], files].concat());
+            assert_eq!(ours, theirs, "{linker}: {files:?}");
+            kept.extend((!theirs.is_empty()).then_some((files[0], *linker)));
+        }
+    }
+    assert!(
+        kept.contains(&("marked.o", "gnu")) && kept.contains(&("unloaded.o", "lld")),
+        "{kept:?}"
+    );
+}
+
 /// A shared object keeps the exported definitions of names to which it refers or that it defines
 /// too, except if `--as-needed` drops it. Only lld keeps them also then.
 #[test]
