@@ -12,6 +12,7 @@ use crate::order::Arrange as _;
 use crate::parallel;
 use crate::text::last_part;
 use crate::tree::{DirEntryKind, EntryType, Opened, Tree};
+use memchr::memmem::Finder;
 use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -156,15 +157,14 @@ fn listed<'l>(
     lists: &'l [PathBuf],
     names: &FastSet<Box<[u8]>>,
 ) -> Vec<(&'l Path, Vec<u8>)> {
-    let mut ends = [false; 256];
-    names.iter().filter_map(|name| name.last()).for_each(|last| ends[usize::from(*last)] = true);
-    let may_end = |line: &[u8]| line.last().is_some_and(|last| ends[usize::from(*last)]);
+    // Few lines end like a requested name: a search for this end skips all others.
+    let end = [common_end(names), b"\n"].concat();
+    let end = Finder::new(&end);
     let mut out = Vec::new();
     let mut bytes = 0;
     for some in lists.chunks(AT_ONCE) {
         let of_list = |text: &[u8]| {
-            // The last byte rejects most lines.
-            let wanted = lines(text).filter(|line| may_end(line)).filter(|line| {
+            let wanted = lines_with_end(text, &end).filter(|line| {
                 let name = memchr::memrchr(b'/', line).map(|at| &line[at + 1..]);
                 name.is_some_and(|name| names.contains(name))
             });
@@ -205,6 +205,28 @@ fn package_name(list: &Path) -> &[u8] {
 
 fn name_of(path: &Path) -> &[u8] {
     last_part(path.as_os_str().as_bytes())
+}
+
+/// The longest common end of all names.
+fn common_end(names: &FastSet<Box<[u8]>>) -> &[u8] {
+    let mut all = names.iter().map(|name| &**name);
+    let first = all.next().unwrap_or_default();
+    all.fold(first, |end, name| {
+        let same = end.iter().rev().zip(name.iter().rev()).take_while(|(a, b)| a == b).count();
+        &end[end.len() - same..]
+    })
+}
+
+/// The lines of a text that `end`, which includes a line feed, finds. The last line is returned too
+/// if it has no line feed.
+fn lines_with_end<'t>(text: &'t [u8], end: &Finder<'t>) -> impl Iterator<Item = &'t [u8]> {
+    let line = move |feed: usize| {
+        let start = memchr::memrchr(b'\n', &text[..feed]).map_or(0, |before| before + 1);
+        &text[start..feed]
+    };
+    let length = end.needle().len();
+    let found = end.find_iter(text).map(move |at| line(at + length - 1));
+    found.chain((!text.ends_with(b"\n")).then(|| line(text.len())))
 }
 
 /// The lines of a text, without empty ones.

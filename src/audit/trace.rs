@@ -6,17 +6,20 @@ use super::Audit;
 use super::archives::is_about;
 use crate::cover::{ArchiveReferences, ArchiveSet, Referrers};
 use crate::format::archive::SymbolKind;
-use crate::format::elf::{Object, RefKind, Tables};
+use crate::format::elf::tables::Symbol;
+use crate::format::elf::{Object, RefKind, SymbolIndex, Tables};
 use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId};
 use crate::order::Arrange as _;
+use crate::parallel;
 use crate::plan::Plan;
-use object::elf;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Maximum number of members that are listed for one symbol; a longer list would not help the
 /// reader.
 const MOST: usize = 3;
+/// Number of symbols whose names a thread hashes at a time.
+const SHARE: usize = 2048;
 
 /// The references to one undefined symbol of an object, in the archive from which the object was
 /// probably linked.
@@ -52,13 +55,11 @@ impl<'a> LinkedMembers<'a> {
         let object = audit.corpus.files[file].object();
         let copied = object.map(|object| copies(audit, file, object)).unwrap_or_default();
         let tables = object.and_then(|object| object.tables.as_ref());
-        let exports = tables.into_iter().flat_map(Tables::exports);
-        let strong = exports.filter(|symbol| {
-            elf::SymbolBind(symbol.bind) == elf::STB_GLOBAL
-                && symbol.name != b"main"
-                && !copied.contains(symbol.name)
-        });
-        let exported = strong.map(|symbol| library.hash(symbol.name)).collect();
+        let is_proof =
+            |symbol: &Symbol<'_>| symbol.name != b"main" && !copied.contains(symbol.name);
+        let exported =
+            tables.map(|tables| strong_exports(tables, is_proof, |name| library.hash(name)));
+        let exported = exported.unwrap_or_default();
         Self { library, exported, known: FastMap::default() }
     }
 
@@ -71,6 +72,26 @@ impl<'a> LinkedMembers<'a> {
             strong.any(|hash| exported.contains(&hash))
         })
     }
+}
+
+/// The hashes of the names of those strong exports that `is_wanted` accepts.
+fn strong_exports(
+    tables: &Tables,
+    is_wanted: impl Fn(&Symbol<'_>) -> bool + Sync,
+    hash: impl Fn(&[u8]) -> u64 + Sync,
+) -> FastSet<u64> {
+    tables.read_names();
+    let indices: Vec<SymbolIndex> = tables.indices().collect();
+    let shares: Vec<&[SymbolIndex]> = indices.chunks(SHARE).collect();
+    let of_share = |share: &&[SymbolIndex]| {
+        let strong = share.iter().filter_map(|index| tables.strong_export(*index));
+        strong.filter(&is_wanted).map(|symbol| hash(symbol.name)).collect::<Vec<u64>>()
+    };
+    let found = parallel::map(&shares, of_share);
+    let mut out = FastSet::default();
+    out.reserve(found.iter().map(Vec::len).sum());
+    out.extend(found.into_iter().flatten());
+    out
 }
 
 /// The names of data that a program copies from a library with copy relocations.

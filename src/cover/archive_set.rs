@@ -54,11 +54,18 @@ pub struct ArchiveSet {
     owners: IdVec<MemberId, ArchiveId>,
     names: Arc<SymbolNames>,
     parts: Vec<DefinitionShard>,
-    /// Members with a definition, sorted by their [`ArchiveSet::definitions_key`].
-    alike: OnceLock<Vec<(u64, MemberId)>>,
+    /// Members by their [`ArchiveSet::definitions_key`].
+    keys: OnceLock<MemberKeys>,
     /// The names that members without a strong definition define. The key is the hash of a name,
     /// the value is the number of its definitions in all archives.
     weak: OnceLock<FastMap<u64, usize>>,
+}
+
+/// The [`ArchiveSet::definitions_key`] of all members.
+struct MemberKeys {
+    of: IdVec<MemberId, Option<u64>>,
+    /// Members with a definition, sorted by their key, then by their id.
+    sorted: Vec<(u64, MemberId)>,
 }
 
 /// The definitions of all names whose ids leave the same remainder when divided by [`PARTS`].
@@ -289,32 +296,48 @@ impl ArchiveSet {
     /// A number that is equal for members that define the same names, and nearly always different
     /// for others. `None` for a member that defines nothing.
     pub fn definitions_key(&self, member: MemberId) -> Option<u64> {
-        // The key uses minima and maxima, because they do not depend on the order and repetition of
-        // names in a table. One minimum is not enough: thousands of members share the least hash,
-        // because they define the same inline function.
-        let hashes = self.hashes(member);
-        let turned = || hashes.iter().map(|hash| hash.rotate_left(32));
-        let (least, most) = (hashes.iter().min()?, hashes.iter().max()?);
-        let (least_turned, most_turned) = (turned().min()?, turned().max()?);
-        let key = least ^ most.rotate_left(16);
-        Some(key ^ least_turned.rotate_left(24) ^ most_turned.rotate_left(40))
+        self.keys().of[member]
+    }
+
+    fn keys(&self) -> &MemberKeys {
+        self.keys.get_or_init(|| {
+            let members: Vec<MemberId> = self.owners.ids().collect();
+            let keys = parallel::map(&members, |member| key(self.hashes(*member)));
+            let mut of = IdVec::default();
+            let mut sorted = Vec::with_capacity(members.len());
+            for (key, member) in keys.into_iter().zip(members) {
+                of.push(key);
+                sorted.extend(key.map(|key| (key, member)));
+            }
+            sorted.sort_unstable();
+            MemberKeys { of, sorted }
+        })
     }
 
     /// Members that may define the same names as `member`, including itself, in the order of their
     /// ids: their [`Self::definitions_key`] is equal. Empty for a member that defines nothing.
     pub fn alike(&self, member: MemberId) -> impl Iterator<Item = MemberId> {
-        let all = self.alike.get_or_init(|| {
-            let members: Vec<MemberId> = self.owners.ids().collect();
-            let keys = parallel::map(&members, |member| self.definitions_key(*member));
-            let found = keys.into_iter().zip(members);
-            let mut out: Vec<(u64, MemberId)> =
-                found.filter_map(|(key, member)| Some((key?, member))).collect();
-            out.sort_unstable();
-            out
-        });
+        let all = &self.keys().sorted;
         let key = self.definitions_key(member);
         let start = all.partition_point(|(other, _)| Some(*other) < key);
         let same = all[start..].iter().take_while(move |(other, _)| Some(*other) == key);
         same.map(|(_, member)| *member)
     }
+}
+
+/// The key of a member whose names have these hashes; see [`ArchiveSet::definitions_key`].
+fn key(hashes: &[u64]) -> Option<u64> {
+    // The key uses minima and maxima, because they do not depend on the order and repetition of
+    // names in a table. One minimum is not enough: thousands of members share the least hash,
+    // because they define the same inline function.
+    let first = *hashes.first()?;
+    let (mut least, mut most) = (first, first);
+    let (mut least_turned, mut most_turned) = (first.rotate_left(32), first.rotate_left(32));
+    for hash in hashes {
+        let turned = hash.rotate_left(32);
+        (least, most) = (least.min(*hash), most.max(*hash));
+        (least_turned, most_turned) = (least_turned.min(turned), most_turned.max(turned));
+    }
+    let key = least ^ most.rotate_left(16);
+    Some(key ^ least_turned.rotate_left(24) ^ most_turned.rotate_left(40))
 }

@@ -99,6 +99,12 @@ impl Tables {
         self.indices().filter_map(|index| self.export(index))
     }
 
+    /// Reads the names of all symbols, for a caller that needs most of them. Otherwise, the names of
+    /// a large table are read page by page when they are first used.
+    pub fn read_names(&self) {
+        self.strings.read_whole();
+    }
+
     /// The symbols of [`Self::exports`] that may have one of `names`, in the order of the symbol
     /// table. The GNU hash table selects the symbols by hash, so few names are read. For an object
     /// without such a table, the result is all exports.
@@ -139,17 +145,35 @@ impl Tables {
     /// The symbol at `index`, if the loader can bind other objects to it.
     pub fn export(&self, index: SymbolIndex) -> Option<Symbol<'_>> {
         // Most symbols of a plugin are undefined, and this check is cheaper than reading the name.
-        let defined = if self.is_64 {
-            self.is_defined::<elf::FileHeader64<Endianness>>(index)
-        } else {
-            self.is_defined::<elf::FileHeader32<Endianness>>(index)
-        };
+        let defined = self.has(index, |_| true);
         let symbol = if defined { self.symbol(index) } else { None };
         symbol.filter(Symbol::is_export)
     }
 
-    fn is_defined<H: FileHeader<Endian = Endianness>>(&self, index: SymbolIndex) -> bool {
-        let symbol = self.raw::<H>(index);
-        symbol.is_some_and(|symbol| symbol.st_shndx(endian(self.big)) != elf::SHN_UNDEF)
+    /// The symbol at `index`, if it is an export with the binding STB_GLOBAL. Most exports of C++
+    /// libraries are weak; their names are not read.
+    pub fn strong_export(&self, index: SymbolIndex) -> Option<Symbol<'_>> {
+        let strong = self.has(index, |bind| bind == elf::STB_GLOBAL);
+        let symbol = if strong { self.symbol(index) } else { None };
+        symbol.filter(Symbol::is_export)
+    }
+
+    /// True if the symbol at `index` is defined and has a binding that `is_wanted` accepts.
+    fn has(&self, index: SymbolIndex, is_wanted: impl Fn(elf::SymbolBind) -> bool) -> bool {
+        if self.is_64 {
+            self.has_as::<elf::FileHeader64<Endianness>>(index, is_wanted)
+        } else {
+            self.has_as::<elf::FileHeader32<Endianness>>(index, is_wanted)
+        }
+    }
+
+    fn has_as<H: FileHeader<Endian = Endianness>>(
+        &self,
+        index: SymbolIndex,
+        is_wanted: impl Fn(elf::SymbolBind) -> bool,
+    ) -> bool {
+        self.raw::<H>(index).is_some_and(|symbol| {
+            symbol.st_shndx(endian(self.big)) != elf::SHN_UNDEF && is_wanted(symbol.st_bind())
+        })
     }
 }

@@ -69,6 +69,14 @@ impl StringsLocation {
         }
     }
 
+    /// Reads all of a table that stays in the file, for lookups of most of its strings. One read
+    /// costs less than one read for each page.
+    pub(super) fn read_whole(&self) {
+        if let Self::Apart(apart) = self {
+            apart.whole();
+        }
+    }
+
     /// The defect found while a page was read, if there is one.
     pub(super) fn defect(&self) -> Option<&Defect> {
         match self {
@@ -134,13 +142,20 @@ impl LateStrings {
 
     /// The table from `offset` on, at least up to the end of the string there.
     fn from(&self, offset: usize) -> Option<&[u8]> {
+        if let Some(whole) = self.whole.get().filter(|whole| !whole.is_empty()) {
+            return whole.get(offset..);
+        }
         let number = offset / PAGE;
         let page = self.pages.get(number)?.get_or_init(|| self.page(number));
         if page.is_empty() {
-            let whole = self.whole.get_or_init(|| self.read(0, self.len).unwrap_or_default());
-            return whole.get(offset..);
+            return self.whole().get(offset..);
         }
         page.get(offset % PAGE..)
+    }
+
+    /// The whole table; empty if it could not be read.
+    fn whole(&self) -> &[u8] {
+        self.whole.get_or_init(|| self.read(0, self.len).unwrap_or_default())
     }
 
     fn page(&self, number: usize) -> Box<[u8]> {
