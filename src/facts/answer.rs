@@ -4,7 +4,7 @@
 //! corpus.
 
 use super::read::{Read, read};
-use super::{Content, Corpus, FileFacts, Need, PathState, ProbeBatch};
+use super::{Content, Corpus, FileFacts, NOT_AGAIN, Need, PathState, ProbeBatch};
 use crate::format::Reading;
 use crate::format::archive::{self, DefiningMember, RequestedNames};
 use crate::format::cross_check::{SecondReading, compare_archive, compare_elf};
@@ -270,7 +270,7 @@ fn read_relocations(tree: &dyn Tree, facts: &FileFacts) -> elf::relocs::Relocati
         Some(handle) => {
             elf::relocs::read(&handle, object).unwrap_or_else(|_| failed("could not be read"))
         }
-        None => failed("could not be read: the file changed while it was audited"),
+        None => failed(NOT_AGAIN),
     }
 }
 

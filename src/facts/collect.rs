@@ -8,7 +8,7 @@ use super::answer::{
 };
 use super::members::{self, MemberSource};
 use super::read::Read;
-use super::{Content, Corpus, CrossCheck, FileFacts, FileName, Need, PathState};
+use super::{Content, Corpus, CrossCheck, FileFacts, FileName, NOT_AGAIN, Need, PathState};
 use crate::format::Reading;
 use crate::format::archive::{DefiningMember, RequestedNames};
 use crate::format::cross_check::SecondReading;
@@ -331,12 +331,12 @@ impl<'t> Collector<'t> {
             }
             FactAnswer::Interpreter(file, interpreter) => {
                 if interpreter.is_none() {
-                    corpus.files[file].defects.push(moved());
+                    corpus.files[file].defects.push(lost());
                 }
                 corpus.interpreters.insert(file, interpreter.unwrap_or_default());
             }
             FactAnswer::Tables(file, Some((stat, read))) => replace(corpus, file, stat, *read),
-            FactAnswer::Tables(file, None) => gone(corpus, file),
+            FactAnswer::Tables(file, None) => drop_tables(corpus, file, lost()),
             FactAnswer::Relocations(file, relocations) => {
                 corpus.files[file].defects.extend(relocations.defects.iter().cloned());
                 corpus.relocations.insert(file, relocations);
@@ -500,6 +500,11 @@ fn moved() -> Defect {
     Defect::new(Table::File, 0, "changed while it was audited")
 }
 
+/// The defect of a file that was read once and cannot be read a second time.
+fn lost() -> Defect {
+    Defect::new(Table::File, 0, NOT_AGAIN)
+}
+
 fn insert(corpus: &mut Corpus, facts: FileFacts, relocations: Option<Relocations>) -> FileId {
     let key = (facts.stat.dev, facts.stat.ino);
     let path: Box<[u8]> = facts.path.as_os_str().as_bytes().into();
@@ -513,24 +518,25 @@ fn insert(corpus: &mut Corpus, facts: FileFacts, relocations: Option<Relocations
 }
 
 /// Replaces the content of a file that was read again for its tables. If the file has changed, or
-/// its tables cannot be read, calls `gone` instead.
+/// its tables cannot be read, calls `drop_tables` instead.
 fn replace(corpus: &mut Corpus, file: FileId, stat: Stat, read: Read) {
     if stat != corpus.files[file].stat {
-        return gone(corpus, file);
+        return drop_tables(corpus, file, moved());
     }
     corpus.files[file].defects.extend(read.defects);
     match read.content {
         Content::Elf(object) if object.tables.is_some() => {
             corpus.files[file].content = Content::Elf(object);
         }
-        _ => gone(corpus, file),
+        _ => drop_tables(corpus, file, lost()),
     }
 }
 
-/// Marks a file whose tables can no longer be read; it stays in the corpus with empty tables.
-fn gone(corpus: &mut Corpus, file: FileId) {
+/// Adds the defect of a file whose tables can no longer be read. The file stays in the corpus with
+/// empty tables.
+fn drop_tables(corpus: &mut Corpus, file: FileId, defect: Defect) {
     let facts = &mut corpus.files[file];
-    facts.defects.push(moved());
+    facts.defects.push(defect);
     if let Content::Elf(object) = &mut facts.content {
         object.tables = Some(elf::Tables::empty());
     }

@@ -1,7 +1,7 @@
 //! Members of archives, read on demand, and the files that may be opened for the members of thin
 //! archives.
 
-use super::{Content, Corpus, FileFacts, Need};
+use super::{Content, Corpus, FileFacts, NOT_AGAIN, Need};
 use crate::format::archive::{
     self, ArchiveSymbolIndex, External, LinkFacts, LinkFactsReader, LinkScratch, Member,
     MemberKind, Members, Options, RelocationFilter, Scratch,
@@ -77,8 +77,7 @@ pub(super) fn answer(source: MemberSource<'_>, corpus: &mut Corpus, needs: &[Nee
     corpus.symbol_names = Arc::new(names);
     for (file, members) in done {
         if members.is_none() {
-            let what = "changed while it was audited";
-            corpus.files[file].defects.push(Defect::new(Table::File, 0, what));
+            corpus.files[file].defects.push(Defect::new(Table::File, 0, NOT_AGAIN));
         }
         // Defects of an archive member are reported with its archive. Defects of a separate object
         // are reported here.

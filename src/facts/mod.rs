@@ -30,6 +30,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// The defect of a file that was read once and cannot be read a second time.
+const NOT_AGAIN: &str = "could not be read a second time: it has changed, or the read failed";
+
 /// All facts of one file.
 #[derive(Debug)]
 pub struct FileFacts {

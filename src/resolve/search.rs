@@ -369,7 +369,15 @@ impl Steps<'_, '_> {
 
     /// The step that looks up the name in ld.so.cache. It tries at most one path.
     fn cache(&mut self) -> ListEnd {
-        let Some((id, by_cpu)) = self.cached() else { return ListEnd::NextStep };
+        let Some((id, by_cpu)) = self.cached() else {
+            let Search { loader, .. } = &*self.search;
+            let is_read = loader.cache.is_some();
+            let outcome = if is_read { TriedOutcome::NoEntry } else { TriedOutcome::NoCache };
+            if let Some(path) = loader.cache_path {
+                self.tell(FoundBy::Cache, outcome, false, (path, None));
+            }
+            return ListEnd::NextStep;
+        };
         let Search { loader, strings, store, .. } = &*self.search;
         let path = strings.text(id);
         let forbidden = self.requester.nodeflib
@@ -509,6 +517,7 @@ mod tests {
             platform: None,
             subdirs: vec![strings.id(b"")],
             active: Vec::new(),
+            cache_path: None,
             cache: None,
             preload: Vec::new(),
             package_cache: false,

@@ -49,6 +49,10 @@ pub enum TriedOutcome {
     NoDirectory,
     /// The loader skips a path of ld.so.cache in a default directory, because of DF_1_NODEFLIB.
     Forbidden,
+    /// ld.so.cache, at this path, has no entry for the name.
+    NoEntry,
+    /// There is no usable ld.so.cache at this path.
+    NoCache,
     /// The path does not exist. This number of further paths of the same step do not exist either.
     LeftOut(usize),
 }

@@ -35,7 +35,7 @@ exit status is 3 if there is no worse finding.
 ```text
 incomplete[malformed] lib/libfoo.so: dynamic section at 0x2e08 has no DT_NULL
 incomplete[malformed] bin/app: truncated: 8192 of 12304 bytes; program headers at 0x2df8 hold a PT_LOAD that
-ends beyond the end of the file, and 1 more
+ends beyond the end of the file; 1 more part is missing
 ```
 
 ## How to fix
@@ -101,7 +101,8 @@ fn truncated(len: u64, lost: &[&Defect]) -> Option<(String, String)> {
     let (first, _) = damage(first);
     let more = match others.len() {
         0 => String::new(),
-        n => format!(", and {n} more"),
+        1 => "; 1 more part is missing".to_owned(),
+        n => format!("; {n} more parts are missing"),
     };
     let message = format!("truncated: {len} of {end} bytes; {first}{more}");
     let all: Vec<String> = lost.iter().map(|defect| damage(defect).1).collect();

@@ -5,15 +5,12 @@ use super::words::{passed_over, tried};
 use super::{Query, Rule};
 use crate::catalogue::{LIBRARY, RuleId};
 use crate::diagnosis::{MissingLibrary, Site};
-use crate::facts::FactStore as _;
 use crate::finding::{CauseHint, Evidence, EvidenceKind, Finding, Findings, When};
 use crate::parallel;
-use crate::resolve::FoundBy;
 use crate::resolve::loader::InterpreterDefect;
 use crate::resolve::trace::Tried;
 use crate::text::show;
 use crate::wants::Wants;
-use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -118,7 +115,7 @@ pub(super) fn finding(
     finding.when = Some(When::Load);
     let site = missing.roots.first().map(|root| Site { root: *root, module: missing.edge.from });
     finding.evidence.extend(query.roots(&missing.roots, site));
-    finding.evidence.extend(query.attempts(missing, attempts));
+    finding.evidence.extend(attempts.iter().map(tried));
     if let Some(object) = query.view().object(missing.file) {
         let target = object.header.target();
         let mut candidates = query.library_candidates(&missing.name, target);
@@ -145,33 +142,6 @@ pub(super) fn finding(
     let file = query.quoted(missing.file);
     finding.witness = file.map(|file| format!("readelf -d {file} | grep NEEDED"));
     finding
-}
-
-impl Query<'_> {
-    /// The paths that the search tried, in order. ld.so.cache is listed even if it has no entry.
-    fn attempts(&self, missing: &MissingLibrary, attempts: &[Tried]) -> Vec<Evidence> {
-        let mut out: Vec<Evidence> = attempts.iter().map(tried).collect();
-        let is_path = missing.name.contains(&b'/');
-        if is_path || attempts.iter().any(|attempt| attempt.how == FoundBy::Cache) {
-            return out;
-        }
-        let Some(root) = missing.roots.first() else { return out };
-        let loader = self.loader(self.closure(*root));
-        let view = self.view();
-        let own = loader.file.and_then(|file| view.interpreter(file).ok());
-        let Some(cache) = own.and_then(|own| own.cache.as_ref()) else { return out };
-        let reason = if loader.cache.is_some() { "no entry" } else { "no usable cache" };
-        let defaults = attempts.iter().position(|attempt| attempt.how == FoundBy::Default);
-        out.insert(
-            defaults.unwrap_or(attempts.len()),
-            Evidence {
-                how: Some(Cow::Borrowed(FoundBy::Cache.name())),
-                reason: Some(reason.to_owned()),
-                ..Evidence::at(EvidenceKind::Tried, Path::new(OsStr::from_bytes(cache)).into())
-            },
-        );
-        out
-    }
 }
 
 fn interpreters(query: &Query<'_>) -> Findings {

@@ -286,6 +286,16 @@ pub(super) fn tried(tried: &Tried) -> Evidence {
     }
 }
 
+/// One path that the loader tried, in words: the path, the step of the search, and the result.
+pub(crate) fn tried_in_words(tried: &Tried) -> String {
+    let (path, why) = (show(&tried.path), outcome(tried.outcome));
+    match tried.outcome {
+        // The path is that of ld.so.cache itself.
+        TriedOutcome::NoEntry | TriedOutcome::NoCache => format!("{path}: {why}"),
+        _ => format!("{path} ({}): {why}", step(tried.how.name())),
+    }
+}
+
 /// A step of the search in the words of `man ld.so`; `how` is its name in JSON.
 pub(crate) fn step(how: &str) -> &str {
     match how {
@@ -316,6 +326,8 @@ pub(crate) fn outcome(outcome: TriedOutcome) -> String {
         TriedOutcome::LeftOut(more) => {
             format!("{absent}, like {more} more paths that are not listed")
         }
+        TriedOutcome::NoEntry => "no entry".to_owned(),
+        TriedOutcome::NoCache => "no usable cache".to_owned(),
         TriedOutcome::Forbidden => "DF_1_NODEFLIB forbids default directories".to_owned(),
     }
 }

@@ -58,6 +58,7 @@ pub(super) fn loader(
         platform: hwcaps::platform(machine, cpu),
         subdirs: hwcaps::subdirs(machine, cpu, GLIBC).iter().map(|dir| strings.id(dir)).collect(),
         active: hwcaps::active(machine, cpu, GLIBC),
+        cache_path: None,
         cache: None,
         preload: Vec::new(),
         package_cache: false,

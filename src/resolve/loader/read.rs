@@ -74,6 +74,7 @@ pub(super) fn read(
             .map(|dir| strings.id(dir))
             .collect(),
         active: hwcaps::active(machine, &plan.cpu, release),
+        cache_path: own.cache.as_ref().filter(|_| !package_cache).map(|path| strings.id(path)),
         cache,
         preload: preload
             .split(|b| matches!(b, b':' | b' ' | b'\t' | b'\n'))
@@ -121,6 +122,7 @@ fn musl(
         platform: None,
         subdirs: Vec::new(),
         active: Vec::new(),
+        cache_path: None,
         cache: None,
         preload: Vec::new(),
         package_cache: false,

@@ -50,6 +50,8 @@ pub struct Loader {
     pub subdirs: Vec<StrId>,
     /// Names of the glibc-hwcaps directories that are active on the processor, best first.
     pub active: Vec<&'static str>,
+    /// The path of the ld.so.cache that all programs of this loader share; `None` if there is none.
+    pub cache_path: Option<StrId>,
     /// The content of ld.so.cache; `None` if there is no usable one.
     pub cache: Option<Cache>,
     /// The entries of ld.so.preload, in order.

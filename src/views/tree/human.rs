@@ -12,7 +12,7 @@ use crate::order;
 use crate::report::layout::{name as glued, painted, wrap};
 use crate::report::{Style, is_empty, nothing_audited};
 use crate::resolve::{Closure, FoundBy};
-use crate::rules::{outcome, step};
+use crate::rules::tried_in_words;
 use crate::text::{show, show_path};
 use crate::views::Subject;
 use crate::views::{count, typed_input};
@@ -205,9 +205,7 @@ impl<'t> TreePage<'_, 't> {
 
     fn tried(&mut self, edge: &TreeEdge, lines: &str) {
         for tried in &edge.tried {
-            let why = outcome(tried.outcome);
-            let how = step(tried.how.name());
-            let text = self.style.dim(&format!("tried {} ({how}): {why}", show(&tried.path)));
+            let text = self.style.dim(&format!("tried {}", tried_in_words(tried)));
             self.rows.push(Row::Note { lines: lines.to_owned(), text });
         }
     }

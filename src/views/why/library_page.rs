@@ -10,7 +10,7 @@ use crate::order::Arrange as _;
 use crate::report::layout::{name as glued, painted};
 use crate::resolve::FoundBy;
 use crate::resolve::trace::Tried;
-use crate::rules::{outcome, step};
+use crate::rules::tried_in_words;
 use crate::text::show;
 use crate::views::count;
 use std::collections::BTreeSet;
@@ -153,9 +153,7 @@ impl WhyPage<'_> {
         let verbose = self.style.verbose;
         let wanted = |tried: &&Tried| verbose || (requester.is_missing() && !tried.subdir);
         for tried in requester.tried.iter().filter(wanted) {
-            let why = outcome(tried.outcome);
-            let text = format!("{} ({}): {why}", show(&tried.path), step(tried.how.name()));
-            self.detail("tried", &text)?;
+            self.detail("tried", &tried_in_words(tried))?;
         }
         Ok(())
     }
