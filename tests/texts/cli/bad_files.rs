@@ -136,8 +136,11 @@ fn a_file_cut_anywhere_is_one_finding_that_names_all_that_is_lost() {
         let detail = format!("truncated at {len} of {end} bytes: {}", lost.join("; "));
         assert_eq!(text(&finding["detail"]), detail);
         let first = lost[0].replacen(": ", " ", 1);
-        let more =
-            if lost.len() > 1 { format!(", and {} more", lost.len() - 1) } else { String::new() };
+        let more = match lost.len() {
+            1 => String::new(),
+            2 => "; 1 more part is missing".to_owned(),
+            n => format!("; {} more parts are missing", n - 1),
+        };
         let message = format!("truncated: {len} of {end} bytes; ");
         assert_eq!(text(&finding["message"]), message + &first + &more);
     }
