@@ -223,6 +223,13 @@ pub fn search_entry(file: &Path, directory: &Path) -> Option<PathBuf> {
     Some(way)
 }
 
+/// The directory that a search path names to find a library in `directory`: the loader itself adds
+/// `glibc-hwcaps/NAME` for the processor.
+pub fn searched_directory(directory: &Path) -> &Path {
+    let above = directory.parent().filter(|above| above.ends_with("glibc-hwcaps"));
+    above.and_then(Path::parent).unwrap_or(directory)
+}
+
 /// True for a directory below `lib` that linkers do not search by default. They do search `lib`
 /// itself and `lib/x86_64-linux-gnu`. `/var/lib` holds the state of programs, so its `lib` is not a
 /// library directory.

@@ -4,13 +4,14 @@
 
 use crate::facts::Corpus;
 use crate::facts::read::Read;
+use crate::format::elf::{Object, Role};
 use crate::id::{FastMap, FastSet, FileId, RootId};
 use crate::plan::Plan;
 use crate::resolve::entry_points::Closures;
 use crate::resolve::resolver::Resolver;
 use crate::resolve::start::Start;
-use crate::tree::EntryType;
 use crate::tree::walk::{GivenPath, WalkedName};
+use crate::tree::{EntryType, without_dots};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -40,17 +41,21 @@ impl StartNames {
     }
 
     /// The given and the walked files, each with the name under which it is started. A walked file
-    /// is listed under one name only, unless every file is an entry point.
+    /// is listed under one name only, unless every file is an entry point, or the file is a program
+    /// whose hard links in other directories have another `$ORIGIN`.
     pub(crate) fn starts(&self, plan: &Plan, corpus: &Corpus) -> (Vec<Start>, Vec<Start>) {
         let (mut given, mut walked) = (Vec::new(), Vec::new());
-        let mut seen = FastSet::default();
+        let (mut seen, mut directories) = (FastSet::default(), FastSet::default());
         for (path, below) in &self.names {
             let Some(file) = corpus.file_at(path) else { continue };
             let start = Start { file, path: typed(path) };
             let new = seen.insert(file);
+            let directory = path.parent().filter(|_| depends_on_origin(corpus, file));
+            let is_elsewhere =
+                directory.is_some_and(|dir| directories.insert((file, without_dots(dir))));
             if !below {
                 given.push(start);
-            } else if plan.every_file_is_root || new {
+            } else if plan.every_file_is_root || new || is_elsewhere {
                 walked.push(start);
             }
         }
@@ -82,6 +87,18 @@ impl StartNames {
         };
         self.names.iter().map(|(path, _)| (path.clone(), root(path))).collect()
     }
+}
+
+/// True for a program with several hard links that searches for libraries relative to its own
+/// directory.
+fn depends_on_origin(corpus: &Corpus, file: FileId) -> bool {
+    let facts = &corpus.files[file];
+    let has_token = |object: &Object| {
+        let path = object.search_path().unwrap_or_default();
+        memchr::memmem::find(path, b"ORIGIN").is_some()
+    };
+    facts.names.iter().any(|name| !name.is_link)
+        && facts.object().is_some_and(|object| object.role == Role::Program && has_token(object))
 }
 
 /// The path of a file as the loader gets it. A path without a slash gets `./` in front: otherwise,

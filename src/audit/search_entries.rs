@@ -119,7 +119,7 @@ pub(super) fn find(
             let Some(list) = list.filter(|_| facts.audited && met.insert((file, path))) else {
                 continue;
             };
-            let origin = origin(corpus, resolved, (closure, module, file));
+            let origin = origin((plan, corpus), resolved, (closure, module, file));
             let loader = resolved.resolver.loaders.get(closure.root.loader);
             let mut entry = |text: &[u8]| probes.entry(text, loader, &origin);
             match out.entry(file) {
@@ -199,14 +199,18 @@ impl SearchEntries {
 /// The value of `$ORIGIN`: the directory of the program's real path, or of the path by which a
 /// library was opened.
 fn origin(
-    corpus: &Corpus,
+    (plan, corpus): (&Plan, &Corpus),
     resolved: ResolvedClosures<'_>,
     (closure, module, file): (&Closure, ModuleId, FileId),
 ) -> Vec<u8> {
-    let opened =
-        Path::new(OsStr::from_bytes(resolved.resolver.strings.text(closure.module(module).path)));
-    let path =
-        if module == ROOT || !opened.is_absolute() { &*corpus.files[file].real } else { opened };
+    let facts = &corpus.files[file];
+    let opened = resolved.resolver.strings.text(closure.module(module).path);
+    let path = Path::new(OsStr::from_bytes(opened));
+    let path = if module == ROOT || !path.is_absolute() {
+        facts.other_hard_link(opened, &plan.cwd).unwrap_or(&facts.real)
+    } else {
+        path
+    };
     path.parent().unwrap_or(path).as_os_str().as_bytes().to_vec()
 }
 

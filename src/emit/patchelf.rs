@@ -6,6 +6,7 @@
 use super::{Emission, Emitted};
 use crate::fix::fix_plan::ElfPatch;
 use crate::report::Paths;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -123,6 +124,19 @@ patch() {
 
 "#;
 
+/// The function for files whose new search path names the audited prefix.
+const AT_HOME: &str = r#"# at_home NAME
+# True if the files are in the directory that the search path of the file names.
+at_home() {
+    if [ -d "$audited" ] && [ "$(cd "$prefix" && pwd -P)" = "$(cd "$audited" && pwd -P)" ]; then
+        return
+    fi
+    fail "refused: the search path of $1 names $audited, and the files are in $prefix"
+    return 1
+}
+
+"#;
+
 pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     let mut out = Emitted::default();
     let in_stage = |patch: &ElfPatch| emission.paths.in_stage(&patch.file).to_path_buf();
@@ -136,7 +150,21 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
         out.bytes.extend(b" getcap setcap");
     }
     out.bytes.extend(b"'\n");
+    // In a sysroot, the prefix is a path of the audited system, and not of this machine.
+    let is_home = emission.paths.directory(&prefix, false).as_deref() == Some(&*prefix);
+    let fixed = |patch: &ElfPatch| {
+        let is_new = is_home && !patch.staged && patch.change.options().is_some();
+        is_new && names_prefix(&patch.path, &prefix)
+    };
+    if files.iter().any(|(_, patch)| fixed(patch)) {
+        out.bytes.extend(b"audited=");
+        quote(prefix.as_os_str().as_bytes(), &mut out.bytes);
+        out.bytes.push(b'\n');
+    }
     out.bytes.extend(BODY.as_bytes());
+    if files.iter().any(|(_, patch)| fixed(patch)) {
+        out.bytes.extend(AT_HOME.as_bytes());
+    }
     for (file, patch) in &files {
         let name = file.strip_prefix(&prefix).unwrap_or(file).as_os_str().as_bytes();
         let needed = patch.needed_after();
@@ -148,6 +176,11 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
             continue;
         }
         edit(patch, &mut out.bytes);
+        if fixed(patch) {
+            out.bytes.extend(b"at_home ");
+            quote(name, &mut out.bytes);
+            out.bytes.extend(b" &&\n    ");
+        }
         out.bytes.extend(b"patch ");
         quote(name, &mut out.bytes);
         out.bytes.extend(format!(" {} ", patch.sha256).as_bytes());
@@ -183,6 +216,13 @@ fn here(paths: &Paths, prefix: &Path, files: &[(PathBuf, &ElfPatch)]) -> Option<
     let staged = files.first().is_some_and(|(_, patch)| patch.staged);
     let is_mixed = files.iter().any(|(_, patch)| patch.staged != staged);
     paths.directory(prefix, staged).filter(|_| !is_mixed)
+}
+
+/// True if a search path has an absolute entry below `prefix`.
+fn names_prefix(path: &[u8], prefix: &Path) -> bool {
+    let mut entries =
+        path.split(|byte| *byte == b':').map(|entry| Path::new(OsStr::from_bytes(entry)));
+    prefix != Path::new("/") && entries.any(|entry| entry.starts_with(prefix))
 }
 
 /// Writes the shell function that changes a file.

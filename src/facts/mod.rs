@@ -24,8 +24,9 @@ use crate::format::cross_check::ReadingDifference;
 use crate::format::elf::{Foreign, Ident, LoaderReaction, Object, Tables, Target};
 use crate::id::{FileId, StrId};
 use crate::package::PackageId;
-use crate::tree::{FileOrigin, Stat};
+use crate::tree::{FileOrigin, Stat, without_dots};
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -93,6 +94,15 @@ pub enum Content {
 }
 
 impl FileFacts {
+    /// The hard link by which the file is started as `path`, if it is not the first name of the
+    /// file. A relative `path` is below `cwd`.
+    pub fn other_hard_link(&self, path: &[u8], cwd: &Path) -> Option<&Path> {
+        let mut links = self.names.iter().filter(|name| !name.is_link).peekable();
+        links.peek()?;
+        let path = without_dots(&cwd.join(OsStr::from_bytes(path)));
+        links.find(|name| name.path == path).map(|name| name.path.as_path())
+    }
+
     /// The ELF object, if the file is one.
     pub fn object(&self) -> Option<&Object> {
         match &self.content {

@@ -8,6 +8,7 @@ use crate::audit::{Audit, LoadError, LoadsAfterFix};
 use crate::facts::Edits;
 use crate::finding::{Evidence, EvidenceKind, Findings, Fix, FixKind, Proof};
 use crate::format::elf::edit::Relink;
+use crate::format::elf::{EVERY_VERSION, hash};
 use crate::id::{FastSet, FileId, NameId};
 use crate::merged::shared::{Choice, ChosenLibrary, Definers, choose, shared_definers};
 use crate::merged::solve::{Solution, SymbolClosure};
@@ -106,6 +107,8 @@ fn candidates(audit: &Audit, file: FileId, is_solved: &dyn Fn(&[u8]) -> bool) ->
 struct Verified {
     after: BTreeSet<LoadError>,
     new: BTreeSet<LoadError>,
+    /// The libraries that the loader searches for by their soname. It may take another file.
+    searched: BTreeSet<FileId>,
     /// An added library that needs symbols of a host program, although the file itself needs none.
     plugin: Option<FileId>,
 }
@@ -118,21 +121,57 @@ fn verify(
     choice: &Choice,
 ) -> Option<Verified> {
     audit.read_for_edits(plan, tree, &[file]);
-    let paths: Vec<Vec<u8>> = choice
-        .keys()
-        .map(|library| audit.corpus.files[*library].path.as_os_str().as_bytes().to_vec())
-        .collect();
-    let needs: Vec<&[u8]> = paths.iter().map(Vec::as_slice).collect();
-    let relink = Relink { inside: &|_| false, outside: &[], needs: &needs };
-    let relocations = audit.corpus.relocations(file).ok()?;
-    let edited = audit.corpus.files[file].object()?.linked_again(relocations, &relink)?;
     let before = Audit::faults(&audit.diagnosis);
-    let edits: Edits = [(file, edited)].into_iter().collect();
-    let LoadsAfterFix { errors: after, hosted, .. } = audit.loaded_again(plan, tree, &edits);
+    let all: BTreeSet<FileId> = choice.keys().copied().collect();
+    let mut searched = all.clone();
+    searched.retain(|library| soname(audit, *library).is_some());
+    let mut loaded = loads(audit, plan, tree, file, (&all, &searched))?;
+    // A library in a directory that the file does not search is linked with a search path to it.
+    let lost = |library: &FileId| {
+        let missing =
+            soname(audit, *library).map(|name| LoadError::new(file, "missing", name, None));
+        missing.is_some_and(|error| loaded.errors.contains(&error) && !before.contains(&error))
+    };
+    let found: BTreeSet<FileId> =
+        searched.iter().copied().filter(|library| !lost(library)).collect();
+    if found.len() < searched.len() {
+        loaded = loads(audit, plan, tree, file, (&all, &found))?;
+        searched = found;
+    }
+    let LoadsAfterFix { errors: after, hosted, .. } = loaded;
     let new = after.difference(&before).cloned().collect();
     let mut plugins = choice.keys().copied().filter(|library| hosted.contains(library));
     let plugin = plugins.find(|_| !hosted.contains(&file));
-    Some(Verified { after, new, plugin })
+    Some(Verified { after, new, searched, plugin })
+}
+
+/// The name by which a linker records the library as needed; `None` for a library without
+/// DT_SONAME.
+fn soname(audit: &Audit, library: FileId) -> Option<&[u8]> {
+    audit.corpus.files[library].object().and_then(|object| object.soname())
+}
+
+/// The result of loading everything again after `file` was linked with the libraries `all`. The
+/// loader searches for those in `searched` by their soname, and opens the others by their path.
+fn loads(
+    audit: &mut Audit,
+    plan: &Plan,
+    tree: &dyn Tree,
+    file: FileId,
+    (all, searched): (&BTreeSet<FileId>, &BTreeSet<FileId>),
+) -> Option<LoadsAfterFix> {
+    let name = |library: &FileId| {
+        let path = || audit.corpus.files[*library].path.as_os_str().as_bytes();
+        let soname = soname(audit, *library).filter(|_| searched.contains(library));
+        soname.unwrap_or_else(path).to_vec()
+    };
+    let names: Vec<Vec<u8>> = all.iter().map(name).collect();
+    let needs: Vec<&[u8]> = names.iter().map(Vec::as_slice).collect();
+    let relink = Relink { inside: &|_| false, outside: &[], needs: &needs };
+    let relocations = audit.corpus.relocations(file).ok()?;
+    let edited = audit.corpus.files[file].object()?.linked_again(relocations, &relink)?;
+    let edits: Edits = [(file, edited)].into_iter().collect();
+    Some(audit.loaded_again(plan, tree, &edits))
 }
 
 /// The names that the file exports once it is linked with the archives of its verified fixes. The
@@ -158,6 +197,11 @@ fn exports(audit: &Audit, solution: &Solution, proofs: &Proofs) -> FastSet<NameI
     out
 }
 
+fn defines(audit: &Audit, library: FileId, symbol: &[u8]) -> bool {
+    let object = audit.corpus.files[library].object();
+    object.is_some_and(|object| object.defines(symbol, hash::gnu(symbol), EVERY_VERSION))
+}
+
 fn proof(
     audit: &Audit,
     verified: Option<&Verified>,
@@ -165,11 +209,18 @@ fn proof(
     (symbol, rivals): (&[u8], &[FileId]),
 ) -> Proof {
     let name = |library: &FileId| show(audit.corpus.files[*library].library_name());
-    let Some(Verified { after, new, plugin }) = verified else {
+    let Some(Verified { after, new, searched, plugin }) = verified else {
         return Proof::Unknown("the library could not be read again".into());
     };
     if after.contains(&LoadError::new(file, "undefined", symbol, None)) {
-        return Proof::Unknown("it stays undefined with the fix".into());
+        let why = match searched.iter().find(|library| defines(audit, **library, symbol)) {
+            Some(library) => format!(
+                "it stays undefined: the loader takes another file for {}",
+                show(soname(audit, *library).unwrap_or_default())
+            ),
+            None => "it stays undefined with the fix".to_owned(),
+        };
+        return Proof::Unknown(why.into());
     }
     if let Some(error) = new.first() {
         let what = format!("{} would fail with the fix", show(&error.name));

@@ -16,7 +16,7 @@ use crate::finding::{EvidenceKind, Finding, Findings, Fix, FixKind, Proof};
 use crate::format::elf::find::SymbolQuery;
 use crate::format::elf::{EVERY_VERSION, Object, hash};
 use crate::id::{FastSet, FileId};
-use crate::package::search_entry;
+use crate::package::{search_entry, searched_directory};
 use crate::plan::Plan;
 use crate::resolve::ROOT;
 use crate::text::last_part;
@@ -179,7 +179,7 @@ fn wanted(
         let mut ways: Vec<(usize, usize, Vec<u8>)> = Vec::new();
         let mut directories: BTreeSet<(usize, PathBuf)> = BTreeSet::new();
         for candidate in candidates(finding, library) {
-            let Some(directory) = candidate.parent() else { continue };
+            let Some(directory) = candidate.parent().map(searched_directory) else { continue };
             let lacks = lacks(audit, finding, candidate);
             if !directory.as_os_str().as_bytes().contains(&b':') {
                 directories.insert((lacks, directory.to_path_buf()));

@@ -87,8 +87,8 @@ impl LinkMapBuilder<'_> {
     }
 
     /// `$ORIGIN` of a module. For a program that the kernel starts, it is the directory of the real
-    /// path (since glibc 2.42 under ldd too). For any other module, it is the directory of the path
-    /// that was opened.
+    /// path (since glibc 2.42 under ldd too); of several hard links, it is the one that is started.
+    /// For any other module, it is the directory of the path that was opened.
     fn origin(&mut self, module: ModuleId) -> StrId {
         if let Some(origin) = self.state.working[module].origin {
             return origin;
@@ -100,8 +100,10 @@ impl LinkMapBuilder<'_> {
             module == ROOT && if plan.as_ldd { loader.release >= LDD_REAL_ORIGIN } else { program };
         let cwd = plan.cwd.as_os_str().as_bytes();
         let text = if real {
-            let path = store.file(file).real.as_os_str().as_bytes();
-            tokens::origin(path, cwd)
+            let facts = store.file(file);
+            let started = strings.text(self.state.modules[module].path);
+            let path = facts.other_hard_link(started, &plan.cwd).unwrap_or(&facts.real);
+            tokens::origin(path.as_os_str().as_bytes(), cwd)
         } else {
             tokens::origin(strings.text(self.state.modules[module].path), cwd)
         };

@@ -6,7 +6,7 @@ use super::query::last_part;
 use crate::finding::{Evidence, LACKS_VERSION, NOT_SEARCHED, REMOVED};
 use crate::format::elf::Object;
 use crate::id::{FastSet, FileId, ModuleId, RootId};
-use crate::package::search_entry;
+use crate::package::{search_entry, searched_directory};
 use crate::resolve::ROOT;
 use crate::resolve::trace::Tried;
 use crate::text::show;
@@ -60,18 +60,16 @@ impl Query<'_> {
                 continue;
             }
             let Some(path) = candidate.path.as_deref() else { continue };
-            let directory = path.parent();
+            let directory = path.parent().map(searched_directory);
             if let Some(version) = self.lacking_version(need, path) {
                 candidate.reason = Some(format!("{LACKS_VERSION}{}", show(&version)));
                 continue;
             }
             let entry = directory.and_then(|dir| self.entry(need, &origins, dir));
             let is_path = need.name.contains(&b'/');
-            let is_searched = if is_path {
-                entry.as_deref().is_some_and(|entry| self.has_entry(need.file, entry))
-            } else {
-                directory.is_some_and(|dir| searched.contains(dir))
-            };
+            let is_searched = directory.is_some_and(|dir| {
+                !is_path && searched.contains(dir) || self.has_entry(need.file, &origins, dir)
+            });
             candidate.entry = entry;
             let is_named = last_part(path) == base;
             let reasons = [
@@ -108,16 +106,22 @@ impl Query<'_> {
         (!entry.contains(&b':')).then_some(entry)
     }
 
-    /// True if the object's own search path has this entry.
-    fn has_entry(&self, file: FileId, entry: &[u8]) -> bool {
+    /// True if the object's own search path has an entry for this directory.
+    fn has_entry(&self, file: FileId, origins: &BTreeSet<PathBuf>, directory: &Path) -> bool {
         let path = self.view().object(file).and_then(Object::search_path);
-        path.is_some_and(|path| path.split(|byte| *byte == b':').any(|one| one == entry))
+        let entries = path.into_iter().flat_map(|path| path.split(|byte| *byte == b':'));
+        entries.into_iter().any(|entry| {
+            let mut origins = origins.iter().map(|origin| origin.as_os_str().as_bytes());
+            let is_it =
+                |entry: &[u8]| without_dots(Path::new(OsStr::from_bytes(entry))) == *directory;
+            is_it(entry) || origins.any(|origin| is_it(&with_origin(entry, origin)))
+        })
     }
 
     /// The values of `$ORIGIN` for the object. If the loader finds a library through a link, the
     /// value is the directory of the link.
     fn origins(&self, need: Need<'_>) -> BTreeSet<PathBuf> {
-        let own = &self.facts(need.file).real;
+        let facts = self.facts(need.file);
         let mut out = BTreeSet::new();
         for (at, root) in need.roots.iter().take(MOST_ROOTS).enumerate() {
             let closure = self.closure(*root);
@@ -128,9 +132,13 @@ impl Query<'_> {
                     let opened = self.text(closure.module(module).path);
                     without_dots(Path::new(OsStr::from_bytes(opened)))
                 }
-                _ => own.to_path_buf(),
+                _ => {
+                    let started = self.text(closure.root.path);
+                    let link = facts.other_hard_link(started, &self.plan().cwd);
+                    link.unwrap_or(&facts.real).to_path_buf()
+                }
             };
-            let path = if path.is_absolute() { path } else { own.to_path_buf() };
+            let path = if path.is_absolute() { path } else { facts.real.to_path_buf() };
             out.extend(path.parent().map(Path::to_path_buf));
         }
         out
@@ -155,4 +163,10 @@ fn lacking_version(user: &Object, name: &[u8], candidate: &Object) -> Option<Vec
     };
     let lacking = versions.find(|version| !defines(user.str(version.name)))?;
     Some(user.str(lacking.name).to_vec())
+}
+
+/// A search-path entry with the value of `$ORIGIN` at its start.
+fn with_origin(entry: &[u8], origin: &[u8]) -> Vec<u8> {
+    let rest = entry.strip_prefix(b"$ORIGIN").or_else(|| entry.strip_prefix(b"${ORIGIN}"));
+    rest.map_or_else(|| entry.to_vec(), |rest| [origin, rest].concat())
 }

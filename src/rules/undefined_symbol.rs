@@ -127,6 +127,9 @@ fn check(query: &Query<'_>) -> Findings {
                     .any(|near| near.path == candidate.path && near.symbol == candidate.symbol)
             };
             candidates.retain(|candidate| !is_searched(candidate));
+            if let Some(root) = undefined.roots.first() {
+                query.mark_shadowed(&mut candidates, *root);
+            }
             let is_open = candidates.is_empty() && undefined.version.is_none();
             finding.evidence.extend(candidates);
             finding.evidence.extend(near);

@@ -31,9 +31,13 @@ const MOST_CANDIDATES: usize = 5;
 const HOST: &str = "host";
 
 impl Query<'_> {
-    /// The path of the file of an entry point.
+    /// The path of the file of an entry point. Of several hard links, it is the one that is
+    /// started.
     fn shared_root(&self, root: RootId) -> Arc<Path> {
-        self.shared_path(self.closure(root).root.file)
+        let root = &self.closure(root).root;
+        let facts = self.facts(root.file);
+        let link = facts.other_hard_link(self.text(root.path), &self.plan().cwd);
+        link.map_or_else(|| Arc::clone(&facts.path), Arc::from)
     }
 
     /// The path of a file, quoted for a shell; `None` if it has characters that [`show`] escapes.
@@ -134,6 +138,26 @@ impl Query<'_> {
             libraries.arrange_by_key(|(provider, _)| Reverse(near(provider)));
         }
         libraries.into_iter().chain(programs).take(MOST_CANDIDATES).map(evidence).collect()
+    }
+
+    /// Marks the candidate libraries of whose soname the process of `root` loads another file. A
+    /// link with such a library changes nothing.
+    pub(super) fn mark_shadowed(&self, candidates: &mut [Evidence], root: RootId) {
+        let soname = |file: FileId| self.view().object(file).and_then(Object::soname);
+        for candidate in candidates.iter_mut().filter(|one| one.member.is_none()) {
+            let file = candidate.path.as_deref().and_then(|path| self.file_at(path));
+            let Some((file, own)) = file.and_then(|file| Some((file, soname(file)?))) else {
+                continue;
+            };
+            let mut loaded = self.closure(root).found().map(|(_, other)| other);
+            let taken = loaded.find(|other| *other != file && soname(*other) == Some(own));
+            if let Some(taken) = taken {
+                candidate.how = Some(Cow::Borrowed(SHADOWED));
+                let root = show_path(self.path(self.closure(root).root.file));
+                let taken = show_path(self.path(taken));
+                candidate.reason = Some(format!("{root} loads {taken} for this soname"));
+            }
+        }
     }
 
     /// Evidence for installed files that define a symbol to which `file` refers, and that the

@@ -15,6 +15,7 @@ mod libraries;
 mod linkable;
 mod links;
 mod llvm;
+mod loaded_elsewhere;
 mod loops;
 mod merged;
 mod mri;

@@ -25,6 +25,7 @@ mod closures;
 mod dlopen_notes;
 mod exec_cases;
 mod graphs;
+mod hard_links;
 mod help_commands;
 mod host_sweep;
 mod loader_cases;

@@ -271,7 +271,13 @@ fn provider(
     definers: &Definers,
 ) -> Option<NamedCause> {
     finding.symbol.as_ref()?;
+    let is_shadowed = |entry: &[u8]| {
+        let path = Some(Path::new(OsStr::from_bytes(entry)));
+        let mut of_system = finding.evidence.iter().filter(|evidence| evidence.is_of_system());
+        of_system.any(|evidence| evidence.path.as_deref() == path)
+    };
     let fix = finding.fix.iter().find(|fix| fix.intent != FixKind::AddToList);
+    let fix = fix.filter(|fix| !fix.entry.as_deref().is_some_and(is_shadowed));
     let linked = fix.and_then(|fix| fix.entry.as_deref());
     let candidate = || definers.preferred(finding).map(|path| path.as_os_str().as_bytes());
     let path = linked.or_else(candidate)?;

@@ -1,0 +1,56 @@
+//! Programs with several hard links. `$ORIGIN` is the directory of the link that is started, so that
+//! each link may find other libraries. The oracle runs each link.
+
+use crate::support::Lab;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::process::Command;
+
+/// Builds a library and a program with two hard links; the library is beside one of them.
+fn lab(program: &str, link: &str, library: &str) -> Lab {
+    let lab = Lab::new();
+    lab.so(library, "int a(void) { return 3; }", &["-Wl,-soname,liba.so.1"]);
+    let file = lab.path(library).display().to_string();
+    let source = "int a(void); int main(void) { return a() - 3; }";
+    lab.exe(program, source, &[&file, "-Wl,-rpath,$ORIGIN/../lib"]);
+    let link = lab.path(link);
+    std::fs::create_dir_all(link.parent().expect("a directory")).expect("a directory");
+    std::fs::hard_link(lab.path(program), link).expect("a hard link");
+    lab
+}
+
+/// The entry points under which a library is missing.
+fn missing(lab: &Lab, paths: &[&str]) -> BTreeSet<String> {
+    let args = [&["check", "--isolated", "--format", "json", "-v"], paths].concat();
+    let report: Value = serde_json::from_slice(&lab.linkaudit(&args).stdout).expect("JSON");
+    let findings = report["findings"].as_array().expect("findings").iter();
+    let missing = findings.filter(|finding| finding["rule"] == "missing-library");
+    let evidence = missing.flat_map(|finding| finding["evidence"].as_array().expect("evidence"));
+    let roots = evidence.filter(|evidence| evidence["kind"] == "root");
+    let own = format!("{}/", lab.path("").display().to_string().trim_end_matches('/'));
+    let below = |path: &str| path.strip_prefix(&*own).unwrap_or(path).to_owned();
+    roots.map(|root| below(root["path"].as_str().expect("a path"))).collect()
+}
+
+fn runs(lab: &Lab, program: &str) -> bool {
+    Command::new(lab.path(program)).status().expect("a process").success()
+}
+
+#[test]
+fn each_link_is_an_entry_point() {
+    for (program, link, library) in [
+        ("bin/p", "bin/sub/q", "lib/liba.so.1"),
+        ("bin/sub/p", "bin/q", "lib/liba.so.1"),
+        ("pkgs/p/bin/p", "zenv/bin/p", "zenv/lib/liba.so.1"),
+    ] {
+        let lab = lab(program, link, library);
+        let fails: BTreeSet<&str> =
+            [program, link].into_iter().filter(|name| !runs(&lab, name)).collect();
+        assert_eq!(fails.len(), 1, "{program}: one link runs");
+        for paths in [&["."][..], &[program, link]] {
+            let found = missing(&lab, paths);
+            let expected: BTreeSet<String> = fails.iter().map(|name| (*name).to_owned()).collect();
+            assert_eq!(found, expected, "{paths:?}");
+        }
+    }
+}
