@@ -63,10 +63,10 @@ const ARGS: [&str; 3] = ["libuser.so", "--lib-path", "p"];
 #[test]
 fn a_development_link_decides() {
     let lab = rivals();
-    library(&lab, "p/lib/libedit.so.2", "edit.o", "");
+    library(&lab, "p/lib/libaedit.so.2", "edit.o", "");
     library(&lab, "p/lib/libline.so.8", "line.o", "");
     // Nothing decides.
-    assert_eq!(fixes(&lab, &ARGS), (set(&["libedit.so.2"]), false));
+    assert_eq!(fixes(&lab, &ARGS), (set(&["libaedit.so.2"]), false));
     let said = text(&lab.linkaudit(&[&["fix"], &ARGS[..]].concat()).stdout);
     let words = "not verified: libline.so.8 defines the same symbols: choose one library";
     assert!(said.contains(words), "{said}");
@@ -76,9 +76,9 @@ fn a_development_link_decides() {
     // Two editions of one library.
     tool(
         &lab,
-        "rm p/lib/libline.so; cp p/lib/libedit.so.2 p/lib/own/libedit.so.2; rm p/lib/libline*",
+        "rm p/lib/libline.so; cp p/lib/libaedit.so.2 p/lib/own/libaedit.so.2; rm p/lib/libline*",
     );
-    assert_eq!(fixes(&lab, &ARGS), (set(&["libedit.so.2"]), true));
+    assert_eq!(fixes(&lab, &ARGS), (set(&["libaedit.so.2"]), true));
 }
 
 #[test]
@@ -92,16 +92,16 @@ fn a_private_library_comes_last() {
     tool(&lab, "cc -shared -o libuser.so user.o; mv line.o both.o");
     object(&lab, "more.o", "int more(void) { return 4; }");
     library(&lab, "p/lib/own/libbin.so", "both.o", "");
-    library(&lab, "p/lib/libedit.so.2", "edit.o", "");
+    library(&lab, "p/lib/libaedit.so.2", "edit.o", "");
     library(&lab, "p/lib/libmore.so.1", "more.o", "");
-    assert_eq!(fixes(&lab, &ARGS), (set(&["libedit.so.2", "libmore.so.1"]), true));
+    assert_eq!(fixes(&lab, &ARGS), (set(&["libaedit.so.2", "libmore.so.1"]), true));
     link_again(&lab, "user.o", &ARGS);
 }
 
 #[test]
 fn a_library_that_others_need_decides() {
     let lab = rivals();
-    library(&lab, "p/lib/libedit.so.2", "edit.o", "");
+    library(&lab, "p/lib/libaedit.so.2", "edit.o", "");
     library(&lab, "p/lib/libline.so.8", "line.o", "");
     object(&lab, "other.o", "int more(void); int other(void) { return more(); }");
     tool(&lab, "cc -shared -o libother.so other.o p/lib/libline.so.8 -Wl,-rpath,$PWD/p/lib");
@@ -115,7 +115,7 @@ fn the_library_with_fewer_needs_decides() {
     object(&lab, "base.o", "int base(void) { return 4; }");
     object(&lab, "uses.o", "int base(void); int readline_(void) { return base(); }");
     library(&lab, "p/lib/libbase.so.1", "base.o", "");
-    library(&lab, "p/lib/libedit.so.2", "uses.o", "p/lib/libbase.so.1 -Wl,-rpath,$PWD/p/lib");
+    library(&lab, "p/lib/libaedit.so.2", "uses.o", "p/lib/libbase.so.1 -Wl,-rpath,$PWD/p/lib");
     library(&lab, "p/lib/libline.so.8", "line.o", "");
     assert_eq!(fixes(&lab, &ARGS), (set(&["libline.so.8"]), true));
     link_again(&lab, "user.o", &ARGS);
