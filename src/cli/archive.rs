@@ -375,6 +375,7 @@ fn link(
     let (mut archives, mut order) = (archives.iter().cloned(), order.iter().cloned());
     let mut nesting = Nesting::new(&options.typed, linker);
     for typed in &options.typed {
+        let search = (&*dirs, target, nesting.modes.is_static);
         let (path, item): (_, fn(PathBuf) -> LinkArgument) = match typed {
             Typed::Position(position) => {
                 nesting.enter(*position, linker)?;
@@ -388,14 +389,14 @@ fn link(
             }
             Typed::File(_) => (archives.next(), LinkArgument::File),
             Typed::Order(_) => (order.next(), LinkArgument::Added),
-            Typed::Library(name) => (
-                Some(scripts::library(tree, name, (&dirs, target, nesting.modes.is_static))?),
-                LinkArgument::File,
-            ),
+            Typed::Library(name) => {
+                (Some(scripts::library(tree, name, search)?), LinkArgument::Library)
+            }
         };
         if let Some(path) = path {
-            let inputs =
-                scripts::linked(tree, &path, linker, (&dirs, target, nesting.modes.is_static))?;
+            let inputs = scripts::linked(tree, &path, linker, search)?;
+            let is_script = matches!(typed, Typed::Library(_)) && !inputs.scripts.is_empty();
+            let item = if is_script { LinkArgument::File } else { item };
             add_inputs(&mut out, &inputs, item, &nesting)?;
             scripts.extend(inputs.scripts);
             dirs.extend(inputs.dirs);

@@ -2,7 +2,10 @@
 //! names. `views::archive` makes it from a command line; [`super::in_order`] applies the rules of
 //! its linker.
 
+use super::ReferringFile;
+use crate::format::elf::Object;
 use crate::id::{ArchiveId, FastSet};
+use std::os::unix::ffi::OsStrExt as _;
 
 /// The symbol of a program's first instruction: linkers extract the member that defines it.
 pub const ENTRY: &[u8] = b"_start";
@@ -96,6 +99,8 @@ pub struct Link {
     /// name undefined at its position. mold forgets a shared object to which no file of the link
     /// refers.
     pub as_needed: FastSet<usize>,
+    /// The roots that `-l` found.
+    pub found_by_name: FastSet<usize>,
     /// `--entry`: the name that replaces [`ENTRY`].
     pub entry: Option<Box<[u8]>>,
     /// `--undefined`: names that extract members and may stay undefined.
@@ -218,6 +223,20 @@ impl Link {
             }
         }
         name
+    }
+
+    /// The name that a DT_NEEDED entry for the shared object `root` has: its DT_SONAME, or else its
+    /// path as on the command line. For `-l`, that is the file name alone. `at` is the index of the
+    /// root.
+    pub fn needed_name<'a>(
+        &self,
+        at: usize,
+        root: &'a ReferringFile,
+        object: Option<&'a Object>,
+    ) -> &'a [u8] {
+        let soname = object.and_then(Object::soname).filter(|name| !name.is_empty());
+        let file = root.path.file_name().filter(|_| self.found_by_name.contains(&at));
+        soname.unwrap_or(file.unwrap_or(root.path.as_os_str()).as_bytes())
     }
 
     /// True for `__wrap_NAME` of a `--wrap NAME`.

@@ -150,6 +150,12 @@ impl<'a> CoverageQuestion<'a> {
         self.roots.get(root).is_some_and(|root| root.linked && root.input)
     }
 
+    /// The name of a shared object of `link` in DT_NEEDED entries. `root` is an index in `roots`.
+    fn needed_name(&self, link: &Link, root: usize) -> &'a [u8] {
+        let object = self.objects.get(root).copied().flatten();
+        link.needed_name(root, &self.roots[root], object)
+    }
+
     /// The exports of a linked root: definitions with a default version, and definitions whose name
     /// is in `versioned`. `root` is an index in `roots`. A definition with a default version may be
     /// listed twice, as NAME and as `NAME@VERSION`.
@@ -318,7 +324,8 @@ pub struct Coverage {
     /// Members for another class or machine that GNU ld tries to extract: GNU ld then refuses the
     /// link. The other linkers refuse such members even if no reference needs them.
     pub refused: Vec<MemberId>,
-    /// Shared objects of `--as-needed` that are not part of the link, as indices of roots.
+    /// Shared objects that are not part of the link, as indices of roots: those of `--as-needed`
+    /// that no file needs, and those with the name of an earlier one.
     pub forgotten: FastSet<usize>,
     /// True if a shared object refers to a name that an object of the output defines. The linker
     /// may report the name if an option hides it.

@@ -24,3 +24,4 @@ mod real;
 mod rejected;
 mod scripts;
 mod shared_references;
+mod sonames;

@@ -10,10 +10,9 @@ use crate::cover::{
     Coverage, CoverageQuestion, Export, Link, LinkInput, NeededMember, OutputKind, ReferredBy,
 };
 use crate::format::archive::{MemberSymbol, SymbolKind};
-use crate::format::elf::{NeedKind, Object, Target};
+use crate::format::elf::{NeedKind, Target};
 use crate::id::{ArchiveId, FastMap, FastSet, Id as _, MemberId};
 use std::cell::LazyCell;
-use std::os::unix::ffi::OsStrExt as _;
 
 pub(super) fn link<'q>(
     question: &'q CoverageQuestion<'q>,
@@ -35,6 +34,7 @@ pub(super) fn link<'q>(
         referred: FastSet::default(),
         referred_by_shared: FastSet::default(),
         needs: Vec::new(),
+        known: FastSet::default(),
         out: Coverage::default(),
     };
     // A shared object has an entry point only with `--entry`.
@@ -124,7 +124,8 @@ struct Run<'q> {
     again: bool,
     /// Names that PROVIDE defined.
     provided: FastSet<&'q [u8]>,
-    /// Shared objects of `--as-needed` that define no undefined name.
+    /// Shared objects of `--as-needed` that define no undefined name, and shared objects with the
+    /// name of one that is part of the link.
     forgotten: FastSet<usize>,
     /// Names to which objects refer strongly; empty without `--as-needed`.
     referred: FastSet<&'q [u8]>,
@@ -133,6 +134,8 @@ struct Run<'q> {
     /// The names in DT_NEEDED of the shared objects that were read, each with the index of its
     /// root.
     needs: Vec<(&'q [u8], usize)>,
+    /// The names of the shared objects that are part of the link, as in DT_NEEDED.
+    known: FastSet<&'q [u8]>,
     out: Coverage,
 }
 
@@ -197,25 +200,12 @@ impl<'q> Run<'q> {
     fn is_on_needed_list(&self, at: usize) -> bool {
         let mut listed: FastSet<&[u8]> = FastSet::default();
         for (name, by) in &self.needs {
-            if !self.forgotten.contains(by) || self.is_named(*by, &listed) {
+            let is_idle = self.forgotten.contains(by) && self.link.as_needed.contains(by);
+            if !is_idle || listed.contains(self.question.needed_name(self.link, *by)) {
                 listed.insert(name);
             }
         }
-        self.is_named(at, &listed)
-    }
-
-    /// True if `names` has the name that a DT_NEEDED entry for a shared object would have: its
-    /// soname, or else its path as typed. For `-l`, that is the file name alone.
-    fn is_named(&self, at: usize, names: &FastSet<&[u8]>) -> bool {
-        let object = self.question.objects.get(at).copied().flatten();
-        let path = &self.question.roots[at].path;
-        match object.and_then(Object::soname) {
-            Some(soname) => names.contains(soname),
-            None => [Some(path.as_os_str()), path.file_name()]
-                .into_iter()
-                .flatten()
-                .any(|name| names.contains(name.as_bytes())),
-        }
+        listed.contains(self.question.needed_name(self.link, at))
     }
 
     /// True if an earlier definition of NAME replaces the default version of NAME, so that
@@ -232,11 +222,16 @@ impl<'q> Run<'q> {
         if root.linked && !self.forgotten.contains(&at) {
             self.add_needs(at);
         }
-        if root.linked && self.link.as_needed.contains(&at) {
+        if question.is_shared_input(at) {
+            // `elf_link_add_object_symbols` ignores a shared object whose name is in DT_NEEDED of
+            // the output. A library of `--as-needed` that is not needed leaves no entry there.
+            let name = question.needed_name(self.link, at);
             self.forgotten.insert(at);
-            if !self.is_needed(at) {
+            let is_idle = self.link.as_needed.contains(&at) && !self.is_needed(at);
+            if self.known.contains(name) || is_idle {
                 return;
             }
+            self.known.insert(name);
             self.forgotten.remove(&at);
         }
         if !root.linked {

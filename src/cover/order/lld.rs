@@ -4,7 +4,7 @@
 //! once, before the rest of the archive. The symbol table goes through the states of
 //! `lld/ELF/Symbols.cpp` (`resolve`).
 
-use super::{ChosenDefinition, Resolved};
+use super::{ChosenDefinition, Resolved, repeated};
 use crate::cover::{Coverage, CoverageQuestion, Link, LinkInput, NeededMember, ReferredBy};
 use crate::format::archive::{MemberKind, SymbolKind};
 use crate::format::elf::Target;
@@ -23,6 +23,7 @@ pub(super) fn link<'q>(
         hidden: FastSet::default(),
         suffixed: FastSet::default(),
         taken: vec![false; question.library.members()],
+        repeated: repeated(question, link),
         out: Coverage::default(),
     };
     for name in question.symbols.iter().chain(&link.undefined) {
@@ -44,8 +45,10 @@ pub(super) fn link<'q>(
     let mut strong: FastSet<&[u8]> = strong.collect();
     let suffixed: FastSet<&[u8]> = run.suffixed.difference(&strong).copied().collect();
     strong.extend(&suffixed);
-    let coverage = run.out;
-    Resolved { coverage, found, strong, suffixed, unwrapped, unprovided, ..Resolved::default() }
+    let (coverage, forgotten) = (run.out, run.repeated);
+    let of_names =
+        Resolved { found, strong, suffixed, unwrapped, unprovided, ..Resolved::default() };
+    Resolved { coverage, forgotten, ..of_names }
 }
 
 /// The state of a name in the symbol table.
@@ -105,6 +108,8 @@ struct Run<'q> {
     /// reports its weak references too (`maybeReportUndefined` in `lld/ELF/Relocations.cpp`).
     suffixed: FastSet<&'q [u8]>,
     taken: Vec<bool>,
+    /// Shared objects with the name of an earlier one.
+    repeated: FastSet<usize>,
     out: Coverage,
 }
 
@@ -112,6 +117,7 @@ impl<'q> Run<'q> {
     fn input(&mut self, input: &LinkInput) {
         let library = self.question.library;
         match input {
+            LinkInput::Root(at) if self.repeated.contains(at) => {}
             LinkInput::Root(at) if self.question.is_shared_input(*at) => self.shared(*at),
             LinkInput::Root(at) => self.object(*at),
             LinkInput::Archive(archive) => {

@@ -69,6 +69,18 @@ pub fn in_order<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Cover
     coverage
 }
 
+/// The shared objects with the name of an earlier shared object, as indices of roots. lld and mold
+/// drop them, even if the link drops the earlier one for `--as-needed` (`SharedFile::parse` in
+/// `lld/ELF/InputFiles.cpp`; `elf_main` in `elf/main.cc` of mold 1.10).
+fn repeated(question: &CoverageQuestion<'_>, link: &Link) -> FastSet<usize> {
+    let mut known: FastSet<&[u8]> = FastSet::default();
+    let roots = link.inputs.iter().filter_map(|input| match input {
+        LinkInput::Root(at) if question.is_shared_input(*at) => Some(*at),
+        _ => None,
+    });
+    roots.filter(|at| !known.insert(question.needed_name(link, *at))).collect()
+}
+
 /// The names with a version (`NAME@VERSION`) to which files and options of the link refer, sorted.
 /// Only these are looked up in shared objects, because few references have a version.
 fn versioned_names<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Vec<&'q [u8]> {

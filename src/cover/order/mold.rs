@@ -4,7 +4,7 @@
 //! names to which objects refer, and so on from each marked file. It drops the unmarked members,
 //! and the unmarked shared objects of `--as-needed`.
 
-use super::{ChosenDefinition, Resolved};
+use super::{ChosenDefinition, Resolved, repeated};
 use crate::cover::{Coverage, CoverageQuestion, Link, LinkInput, NeededMember, ReferredBy};
 use crate::format::archive::{MemberSymbol, SymbolKind};
 use crate::format::elf::Target;
@@ -24,6 +24,7 @@ pub(super) fn link<'q>(
         best: FastMap::default(),
         places: Vec::new(),
         taken: vec![false; question.library.members()],
+        repeated: repeated(question, link),
         forgotten: shared_as_needed(question, link),
         queue: VecDeque::new(),
         out: Coverage::default(),
@@ -31,7 +32,8 @@ pub(super) fn link<'q>(
     run.rank();
     run.mark();
     let Resolved { found, may_stay, strong, .. } = run.settle();
-    let (coverage, forgotten) = (run.out, run.forgotten);
+    let (coverage, mut forgotten) = (run.out, run.forgotten);
+    forgotten.extend(run.repeated);
     Resolved { coverage, found, strong, may_stay, forgotten, ..Resolved::default() }
 }
 
@@ -76,6 +78,8 @@ struct Run<'q> {
     /// Roots and members, each with its position in the link.
     places: Vec<(usize, Holds)>,
     taken: Vec<bool>,
+    /// Shared objects with the name of an earlier one.
+    repeated: FastSet<usize>,
     /// Shared objects of `--as-needed` to which no marked file refers.
     forgotten: FastSet<usize>,
     /// Marked files whose references were not followed yet.
@@ -93,6 +97,7 @@ impl<'q> Run<'q> {
         let mut place = 1;
         for input in &link.inputs {
             match input {
+                LinkInput::Root(at) if self.repeated.contains(at) => {}
                 LinkInput::Root(at) => self.rank_root(*at, place),
                 LinkInput::Archive(archive) | LinkInput::Whole(archive) => {
                     let whole = matches!(input, LinkInput::Whole(_));
@@ -176,7 +181,9 @@ impl<'q> Run<'q> {
         self.follow(link.entry(), ReferredBy::EntryPoint);
         let is_as_needed = |at: &usize| link.as_needed.contains(at) && question.roots[*at].linked;
         for at in (0..question.roots.len()).filter(|at| !is_as_needed(at)) {
-            self.references(Holds::Root(at));
+            if !self.repeated.contains(&at) {
+                self.references(Holds::Root(at));
+            }
         }
         while let Some(file) = self.queue.pop_front() {
             self.references(file);

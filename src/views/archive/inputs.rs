@@ -46,6 +46,8 @@ pub enum PositionalOption {
 pub enum LinkArgument {
     /// An archive, an object or a shared object.
     File(PathBuf),
+    /// The file of `-l`. Without DT_SONAME, linkers name it without its directory.
+    Library(PathBuf),
     /// A candidate archive that is not part of the link yet.
     Added(PathBuf),
     /// A file of `--root-object`.
@@ -87,7 +89,9 @@ impl LinkArgument {
     /// The path of the file; `None` for an option.
     pub fn path(&self) -> Option<&Path> {
         match self {
-            Self::File(path) | Self::Added(path) | Self::Root(path) => Some(path),
+            Self::File(path) | Self::Library(path) | Self::Added(path) | Self::Root(path) => {
+                Some(path)
+            }
             Self::Position(_) => None,
         }
     }
@@ -193,11 +197,15 @@ impl Inputs {
                     link.inputs.push(LinkInput::Request(*at));
                 }
                 LinkArgument::Root(path) => link.inputs.push(out.root(audit, path, false)?),
-                LinkArgument::File(path) | LinkArgument::Added(path) => {
+                LinkArgument::File(path)
+                | LinkArgument::Library(path)
+                | LinkArgument::Added(path) => {
                     let added = matches!(item, LinkArgument::Added(_));
                     let input = out.file(audit, path, (inside, is_whole, added))?;
                     if let LinkInput::Root(at) = input {
                         link.as_needed.extend(as_needed.then_some(at));
+                        let is_found = matches!(item, LinkArgument::Library(_));
+                        link.found_by_name.extend(is_found.then_some(at));
                         out.in_static.extend(is_static.then_some(at));
                     }
                     link.inputs.push(input);

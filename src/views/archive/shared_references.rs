@@ -67,7 +67,7 @@ pub(super) fn answer_in_order<'a>(
 
 impl<'a> SharedObjects<'a> {
     /// The shared objects among the inputs, without those in `forgotten`: libraries of
-    /// `--as-needed` that no file needs.
+    /// `--as-needed` that no file needs, and those with the name of an earlier one.
     ///
     /// GNU ld also reads the libraries that the inputs need, but only for the references of shared
     /// objects (`ldelf_after_open`).
@@ -84,31 +84,38 @@ impl<'a> SharedObjects<'a> {
         let inputs = all.filter_map(|at| Some((at, objects[at]?))).collect();
         let mut out = Self { inputs, ..Self::default() };
         if link.linker == Linker::Gnu && !link.allow_shlib_undefined {
-            out.read_needed(audit, given, forgotten);
+            out.read_needed(audit, given, (link, forgotten));
         }
         out
     }
 
     /// Finds the libraries that the inputs need. An input satisfies a need by its name alone, even
     /// if the loader would not find that input. An input in `forgotten` is not part of the link. If
-    /// a shared object needs it all the same, it is read as a needed library.
+    /// a shared object needs it all the same, it is read as a needed library. The needs of an input
+    /// count even if an earlier input has its name (`ldelf_after_open`).
     fn read_needed(
         &mut self,
         audit: &'a Audit,
         (files, roots, objects): LinkFiles<'_, 'a>,
-        forgotten: &FastSet<usize>,
+        (link, forgotten): (&Link, &FastSet<usize>),
     ) {
         let mut known: FastSet<Vec<u8>> = FastSet::default();
         for (at, object) in &self.inputs {
-            known.extend(names(&roots[*at], object));
+            known.extend(names(link, (*at, &roots[*at]), object));
         }
         let mut late: FastMap<Vec<u8>, FileId> = FastMap::default();
         for at in forgotten {
-            let names = objects[*at].into_iter().flat_map(|object| names(&roots[*at], object));
+            let names = |object| names(link, (*at, &roots[*at]), object);
+            let names = objects[*at].into_iter().flat_map(names);
             late.extend(names.map(|name| (name, files[*at])));
         }
         let loaders = FirstLoader::new(&audit.closures);
-        let mut queue: VecDeque<FileId> = self.inputs.iter().map(|(at, _)| files[*at]).collect();
+        let is_read = |at: &usize| {
+            let is_input = roots[*at].linked && roots[*at].input && objects[*at].is_some();
+            is_input && !(forgotten.contains(at) && link.as_needed.contains(at))
+        };
+        let mut queue: VecDeque<FileId> =
+            (0..roots.len()).filter(is_read).map(|at| files[at]).collect();
         let mut read: FastSet<FileId> = queue.iter().copied().collect();
         while let Some(file) = queue.pop_front() {
             for (name, found) in audit.needs_of(&loaders, file) {
@@ -141,8 +148,10 @@ impl<'a> SharedObjects<'a> {
         link: &Link,
     ) -> Vec<(Box<[u8]>, usize)> {
         let is_gnu = link.linker == Linker::Gnu;
-        let known: FastSet<Vec<u8>> =
-            self.inputs.iter().map(|(at, object)| soname(&roots[*at], object)).collect();
+        let name = |(at, object): &(usize, &'a Object)| {
+            link.needed_name(*at, &roots[*at], Some(object)).to_vec()
+        };
+        let known: FastSet<Vec<u8>> = self.inputs.iter().map(name).collect();
         let is_checked = |object: &Object| {
             let mut needs = object.needs.iter().filter(|need| need.kind == NeedKind::Needed);
             is_gnu || needs.all(|need| known.contains(object.str(need.name)))
@@ -250,18 +259,10 @@ impl<'a> SharedObjects<'a> {
     }
 }
 
-/// The name of an input in the DT_NEEDED entries of others: its DT_SONAME, or else its path as on
-/// the command line.
-fn soname(root: &ReferringFile, object: &Object) -> Vec<u8> {
-    object.soname().map_or_else(|| root.path.as_os_str().as_bytes().to_vec(), <[u8]>::to_vec)
-}
-
 /// The names by which GNU ld finds an input for a DT_NEEDED entry (`ldelf_check_needed`).
-fn names(root: &ReferringFile, object: &Object) -> Vec<Vec<u8>> {
+fn names(link: &Link, (at, root): (usize, &ReferringFile), object: &Object) -> Vec<Vec<u8>> {
     let file = root.path.file_name().filter(|_| object.soname().is_none());
     let file = file.map(|name| name.as_bytes().to_vec());
-    [soname(root, object), root.path.as_os_str().as_bytes().to_vec()]
-        .into_iter()
-        .chain(file)
-        .collect()
+    let name = link.needed_name(at, root, Some(object)).to_vec();
+    [name, root.path.as_os_str().as_bytes().to_vec()].into_iter().chain(file).collect()
 }
