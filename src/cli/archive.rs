@@ -441,8 +441,7 @@ struct Nesting {
 }
 
 impl Nesting {
-    /// The state before the first input. mold 1.10 starts with the last `-Bstatic` or `-Bdynamic`
-    /// of the line.
+    /// The state before the first input. mold 1.10 starts with the last `-B…` mode of the line.
     fn new(line: &[Typed], linker: cover::Linker) -> Self {
         let is_static = |typed: &Typed| match typed {
             Typed::Static(is_static) => Some(*is_static),
