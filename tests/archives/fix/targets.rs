@@ -453,6 +453,45 @@ fn a_name_joins_the_components_of_llvm() {
     assert!(new.contains("  x86info\n") && new.contains("  target\n"), "{new}");
 }
 
+/// A replacement that changes the new name alone takes it from the link.
+#[test]
+fn a_name_that_a_replacement_changes_is_not_verified() {
+    let lab = build(IN_ORDER, &["a", "b", "z", "x"], &["FooA", "FooB", "FooZ"]);
+    let cases = [
+        ("string(REPLACE \"FooX\" \"\" L \"${L}\")\n", "L", "command of the list removes it"),
+        ("string(REPLACE \"FooX\" \"\" USE \"${L}\")\n", "USE", "not verified: "),
+        ("string(REPLACE \"oX\" \"OX\" L \"${L}\")\n", "L", "a later command may remove FooX"),
+        ("string(REPLACE FooX FooQ USE \"${L}\")\n", "USE", "not verified: "),
+    ];
+    for (command, linked, why) in cases {
+        let list = |names| {
+            format!("set(L {names})\n{command}target_link_libraries(m PRIVATE ${{{linked}}})\n")
+        };
+        let (status, _, said) = fixed(&lab, &list("FooA FooB FooZ"));
+        assert!(status == Some(1) && said.replace("\n    ", " ").contains(why), "{said}");
+        // No target links the value: any of the two variables may be linked.
+        let (status, ..) = fixed(&lab, &format!("set(L FooA FooB FooZ)\n{command}"));
+        assert_eq!(status, Some(1), "{command}");
+        if support::has("cmake") {
+            lab.write("with.cmake", list("FooA FooB FooX FooZ"));
+            let value = value(&lab, "with.cmake", "m");
+            assert!(!value.iter().any(|name| name == "FooX"), "{value:?}");
+        }
+    }
+    // All names change in the same way.
+    let list = |names: &str| {
+        format!(
+            "set(L {names})\nstring(REPLACE lib \"\" L \"${{L}}\")\n\
+             target_link_libraries(m PRIVATE ${{L}})\n"
+        )
+    };
+    becomes(
+        &lab,
+        &list("libFooA libFooB libFooZ"),
+        &list("libFooA libFooB libFooX libFooY libFooZ"),
+    );
+}
+
 /// A list that cannot take a name says why.
 #[test]
 fn a_list_that_takes_no_name_says_why() {

@@ -4,6 +4,7 @@ use super::arguments::{Words, joined, touching};
 use super::commands::fits;
 use super::run::Run;
 use super::value::{Word, is_open};
+use crate::id::FastMap;
 
 impl Run<'_> {
     /// Runs `list(ACTION LIST …)`.
@@ -157,6 +158,29 @@ impl Run<'_> {
         });
     }
 
+    /// Runs `string(REPLACE …)`, which sets `out` to `words` with changed texts. A new name whose
+    /// text changes names another archive, unless the archives of its set change in the same way.
+    fn replace(&mut self, out: &Words, words: &[Word], (from, to): (&[u8], &[u8])) {
+        let mut new: Vec<Word> = words.iter().map(|word| replaced(word, from, to)).collect();
+        let changed = changed_sets(words, &new);
+        let line = self.line;
+        for (old, word) in words.iter().zip(&mut new) {
+            let Some(mark) = old.mark.filter(|mark| mark.is_new && old.text != word.text) else {
+                continue;
+            };
+            if word.text.is_empty() {
+                word.mark = None;
+                let losses = self.losses.entry(mark.set).or_default();
+                losses.certain.get_or_insert(line);
+            } else if changed.get(&mark.set) != Some(&true) {
+                *word = word.apart(7);
+                let losses = self.losses.entry(mark.set).or_default();
+                losses.possible.get_or_insert(line);
+            }
+        }
+        self.named(out, move |state, name| state.set(name, new.clone()));
+    }
+
     /// Runs `string(ACTION …)`.
     pub(super) fn string(&mut self, action: &[u8], values: &[Words]) {
         match (action, values) {
@@ -186,9 +210,7 @@ impl Run<'_> {
                 let words = joined(input);
                 match (plain(from), plain(to)) {
                     (Some(from), Some(to)) if !from.is_empty() => {
-                        let new: Vec<Word> =
-                            words.iter().map(|w| replaced(w, &from, &to)).collect();
-                        self.named(out, move |state, name| state.set(name, new.clone()));
+                        self.replace(out, &words, (&from, &to));
                     }
                     _ => self.output(out, &words),
                 }
@@ -209,6 +231,19 @@ impl Run<'_> {
             _ => {}
         }
     }
+}
+
+/// For each set, true if the replacement changes the text of all its archives among `words`, and
+/// leaves text of each.
+fn changed_sets(words: &[Word], new: &[Word]) -> FastMap<usize, bool> {
+    let mut out = FastMap::default();
+    for (old, new) in words.iter().zip(new) {
+        if let Some(mark) = old.mark.filter(|mark| !mark.is_new) {
+            let is_changed = !new.text.is_empty() && new.text != old.text;
+            *out.entry(mark.set).or_insert(true) &= is_changed;
+        }
+    }
+    out
 }
 
 fn replaced(word: &Word, from: &[u8], to: &[u8]) -> Word {

@@ -117,6 +117,8 @@ pub struct Links(FastMap<usize, Found>);
 struct Found {
     new: FastSet<u64>,
     siblings: FastSet<u64>,
+    /// True if a variable has archives of the set, and lost their new name to a command.
+    is_lost: bool,
 }
 
 impl Links {
@@ -130,7 +132,8 @@ impl Links {
 
 impl Found {
     fn is_certain(&self) -> bool {
-        self.new.iter().any(|doubt| *doubt == 0 || self.siblings.contains(doubt))
+        let is_certain = |doubt: &u64| *doubt == 0 || self.siblings.contains(doubt);
+        !self.is_lost && self.new.iter().any(is_certain)
     }
 }
 
@@ -179,8 +182,19 @@ impl Trace<'_> {
             }
         }
         let mut elsewhere = self.direct(b"");
-        self.state.values().flat_map(|value| value.iter()).for_each(|word| elsewhere.add(word));
-        for (set, found) in elsewhere.0 {
+        let mut lost: FastSet<usize> = FastSet::default();
+        for value in self.state.values() {
+            let mut own = Links::default();
+            for word in value.iter() {
+                elsewhere.add(word);
+                own.add(word);
+            }
+            let is_lost = |found: &Found| !found.siblings.is_empty() && !found.is_certain();
+            let own = own.0.into_iter().filter(|(_, found)| is_lost(found));
+            lost.extend(own.map(|(set, _)| set).filter(|set| self.losses.contains_key(set)));
+        }
+        for (set, mut found) in elsewhere.0 {
+            found.is_lost = lost.contains(&set);
             out.entry(set).or_insert_with(|| vec![found]);
         }
         out
