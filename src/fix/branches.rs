@@ -88,7 +88,8 @@ pub(super) fn parts_of(
     let Some((at, best)) = best else {
         // The text of another command may continue the last value of an empty set.
         let is_safe = !own().any(|(_, set)| is_text(set));
-        return all().map(|(at, _)| at).filter(|_| is_safe).take(1).collect();
+        let open = all().filter(|(_, set)| is_safe && !is_loop_body(list, set));
+        return open.map(|(at, _)| at).take(1).collect();
     };
     let is_blind = inside.is_none() || share(best).0 == 0;
     let mut out = vec![*at];
@@ -103,12 +104,14 @@ pub(super) fn parts_of(
     out
 }
 
-/// True if all candidate archives of the set are items of a loop around it. A new name belongs in
-/// these items. In the set itself, the loop would add the name once for each item.
+/// True if all candidate archives of the set are items of a loop around it, or are made from them.
+/// A new name belongs in these items. In the set itself, the loop would add the name once for each
+/// item.
 pub(super) fn is_loop_body(list: &DepsList, set: &Set) -> bool {
     let is_loop = |other: &Set| other.is_known_loop_of(set);
     let has_candidate = set.entries.iter().any(|entry| entry.is_known);
-    !has_candidate && !set.blocks.is_empty() && list.sets().iter().any(is_loop)
+    let is_body = || set.is_repeated || list.sets().iter().any(is_loop);
+    !has_candidate && !set.blocks.is_empty() && is_body()
 }
 
 /// The names of candidate archives in a set.

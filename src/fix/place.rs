@@ -138,6 +138,7 @@ const NO_SET: &str =
 const UNSPELLED: &str = "cannot be written like the other names of its variable or target";
 const CONTINUED: &str =
     "cannot be placed: string(APPEND) may continue the last name of its variable";
+const IN_LOOP: &str = "cannot be placed: a loop makes the names of its variable or target";
 const REMOVED: &str = "cannot be placed: a later command of the list removes it";
 /// The reason for a doubt: the link may get the names of a set in another order.
 const REORDERED: &str = "a command may change the order of the names";
@@ -212,7 +213,13 @@ pub(super) fn place(
     };
     if out.sets.is_empty() {
         let is_text = |set: &Set| set.origin == SetCommand::Text && set.known() > 0;
-        out.refusal = if list.sets().iter().any(is_text) { CONTINUED } else { NO_SET };
+        let is_body = |set: &Set| set.known() > 0 && is_loop_body(list, set);
+        let any = |is: &dyn Fn(&Set) -> bool| list.sets().iter().any(is);
+        out.refusal = match () {
+            () if any(&is_text) => CONTINUED,
+            () if any(&is_body) => IN_LOOP,
+            () => NO_SET,
+        };
     } else if name.starts_with(b"-") && out.sets.iter().any(is_link) {
         // A linker would read a name such as `-lfoo` as an option.
         out.sets.clear();

@@ -1,8 +1,9 @@
-//! Finds the `foreach()` loops whose variable is a value of a set in the loop. Also finds the text
-//! that a file writes before the names of a list. For example, a loop with the items `a b` that
-//! links `LLVM${item}` links `LLVMa` and `LLVMb`.
+//! Finds the `foreach()` loops whose variable is a value of a set in the loop, or the name in a
+//! value (`lib${item}.a`). Also finds the text that a file writes before the names of a list. For
+//! example, a loop with the items `a b` that links `LLVM${item}` links `LLVMa` and `LLVMb`.
 
-use super::{Set, SetCommand};
+use super::spelling::TARGET_FILE;
+use super::{ListedArchive, Set, SetCommand};
 use crate::id::{FastMap, FastSet};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,12 +12,13 @@ use std::collections::{BTreeMap, BTreeSet};
 type Start = Option<Vec<u8>>;
 
 /// The numbers of the `foreach()` blocks in which a set has the loop variable as a value, or as the
-/// end of a value: `LLVM${c}`. The items of such a loop get the text before the variable, and so do
-/// the values of the variables that the loop visits.
+/// end of an archive's name: `LLVM${c}`, `libLLVM${c}.a`. The items of such a loop get the start of
+/// the name, and so do the values of the variables that the loop visits.
 pub(super) fn used_loops(sets: &mut [Set]) -> FastSet<usize> {
     let mut out = FastSet::default();
     let mut loops: FastMap<usize, (usize, Vec<u8>, bool)> = FastMap::default();
     let mut starts: BTreeMap<usize, BTreeSet<Vec<u8>>> = BTreeMap::new();
+    let mut spelled: BTreeSet<usize> = BTreeSet::new();
     for (at, set) in sets.iter_mut().enumerate() {
         if let Some(block) = set.loop_block {
             let visits = set.entries.is_empty();
@@ -36,13 +38,13 @@ pub(super) fn used_loops(sets: &mut [Set]) -> FastSet<usize> {
             }
             let reference = [b"${", &**name, b"}"].concat();
             let unread = set.unknown.iter().map(|value| value.reason.as_bytes());
-            let found = unread.filter_map(|text| text.strip_suffix(&*reference));
-            let found: Vec<Vec<u8>> =
-                found.filter(|start| is_start(start)).map(<[u8]>::to_vec).collect();
+            let found = unread.filter(|text| *text != reference);
+            let found: Vec<Vec<u8>> = found.filter_map(|text| start_of(text, &reference)).collect();
             if !found.is_empty() {
                 out.insert(block.number);
                 set.references.push((set.entries.len(), name.clone()));
                 starts.entry(*items).or_default().extend(found);
+                spelled.insert(*items);
             }
         }
     }
@@ -53,6 +55,9 @@ pub(super) fn used_loops(sets: &mut [Set]) -> FastSet<usize> {
             note(&mut visited, name, &start);
         }
         sets[at].begin(start.as_deref());
+        // In `lib${item}.a`, an item such as `liba.a` names another file.
+        let is_bare = |entry: &ListedArchive| entry.spelling.is_bare() || entry.omits_start();
+        sets[at].is_ambiguous |= spelled.contains(&at) && !sets[at].entries.iter().all(is_bare);
     }
     let is_plain = |start: &Start| start.as_ref().is_some_and(Vec::is_empty);
     if !visited.values().all(is_plain) {
@@ -140,8 +145,20 @@ pub(super) fn note_known_items(sets: &mut [Set]) {
 /// Maximum length of the text before a name. File names have at most 255 bytes.
 const MOST_BYTES: usize = 255;
 
-/// True for text that may begin the name of an archive.
-fn is_start(text: &[u8]) -> bool {
-    (1..=MOST_BYTES).contains(&text.len())
-        && text.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
+/// The text that `text` writes before the name in the variable of `reference`: `LLVM` for
+/// `LLVM${c}`, `-lLLVM${c}`, `NS::LLVM${c}` and `dir/libLLVM${c}.a`. `None` if `text` has no such
+/// form.
+fn start_of(text: &[u8], reference: &[u8]) -> Option<Vec<u8>> {
+    let file = text.strip_prefix(TARGET_FILE).and_then(|rest| rest.strip_suffix(b">"));
+    let text = file.unwrap_or(text);
+    let start = if let Some(head) = text.strip_suffix(reference) {
+        let space = memchr::memmem::rfind(head, b"::").map(|at| &head[at + 2..]);
+        space.or_else(|| head.strip_prefix(b"-l")).unwrap_or(head)
+    } else {
+        let head = text.strip_suffix(b".a")?.strip_suffix(reference)?;
+        let file = memchr::memrchr(b'/', head).map_or(head, |slash| &head[slash + 1..]);
+        file.strip_prefix(b"-l:").unwrap_or(file).strip_prefix(b"lib")?
+    };
+    let is_plain = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
+    (start.len() <= MOST_BYTES && start.iter().all(is_plain)).then(|| start.to_vec())
 }

@@ -14,10 +14,12 @@ mod loops;
 mod position;
 mod rank;
 mod removed;
+mod repeats;
 mod scan;
 mod spelling;
 mod trace;
 mod values;
+mod whole_archive;
 mod write;
 
 pub use flow::LinkParts;
@@ -151,6 +153,9 @@ pub struct Set {
     pub is_private: bool,
     /// True for values after `INTERFACE`, which the target itself does not link.
     pub is_interface: bool,
+    /// True if values of the set change from round to round of a loop around it. A new name in the
+    /// set would be added once for each round.
+    pub is_repeated: bool,
     /// The block number of the loop, if the command is `foreach()`.
     loop_block: Option<usize>,
     /// All values, in the file's order.

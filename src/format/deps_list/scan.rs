@@ -4,8 +4,10 @@ use super::life::Life;
 use super::loops::used_loops;
 use super::rank::Ranks;
 use super::removed::{Removal, mark_removed};
+use super::repeats::Repeats;
 use super::spelling::Spelling;
 use super::values::{Variables, may_name, open_expressions, referred};
+use super::whole_archive::WholeArchive;
 use super::{Block, ListError, ListedArchive, Set, SetCommand, SetValue};
 use crate::format::cmake::{Argument, ArgumentKind, CommandInvocation, commands};
 use crate::id::FastMap;
@@ -53,32 +55,6 @@ fn takes_value(option: &[u8]) -> bool {
     options.contains(&option)
 }
 
-/// Tracks if `--whole-archive` applies to the next archive.
-#[derive(Default)]
-struct WholeArchive {
-    is_on: bool,
-    /// The states that `--push-state` saved.
-    saved: Vec<bool>,
-}
-
-impl WholeArchive {
-    /// Updates the state if `value` is a linker option, also after `-Wl,` or `LINKER:`.
-    fn read(&mut self, value: &[u8]) {
-        let prefixes: [&[u8]; 2] = [b"-Wl,", b"LINKER:"];
-        let options = prefixes.into_iter().find_map(|prefix| value.strip_prefix(prefix));
-        for option in options.unwrap_or(value).split(|b| *b == b',') {
-            let Some(word) = option.strip_prefix(b"-") else { continue };
-            match word.strip_prefix(b"-").unwrap_or(word) {
-                b"whole-archive" => self.is_on = true,
-                b"no-whole-archive" => self.is_on = false,
-                b"push-state" => self.saved.push(self.is_on),
-                b"pop-state" => self.is_on = self.saved.pop().unwrap_or(false),
-                _ => {}
-            }
-        }
-    }
-}
-
 /// The sets of a file, and facts about its variables and targets.
 #[derive(Default)]
 pub(super) struct Scanned {
@@ -110,7 +86,7 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
     let mut variables = Variables::default();
     let mut lines: FastMap<(Vec<u8>, Option<Block>), u32> = FastMap::default();
     let mut life = Life::default();
-    let mut ranks = Ranks::default();
+    let (mut ranks, mut repeats) = (Ranks::default(), Repeats::default());
     for command in commands(text) {
         let command = command?;
         blocks.enter(&text[command.name.clone()], command.line)?;
@@ -124,6 +100,7 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
         let is_read = !sets.is_empty();
         for mut set in sets {
             set.blocks = blocks.here();
+            set.is_repeated = repeats.holds(&scan, &set.body);
             let here = set.blocks.last().copied();
             set.loop_block = here.filter(|_| scan.name() == b"foreach").map(|block| block.number);
             // `set(NAME ${NAME} a)` adds to the old value and does not replace it.
@@ -158,6 +135,7 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
             }
             out.sets.push(set);
         }
+        repeats.note(&scan);
         let action = command.arguments.first().map_or(b"".as_slice(), |word| scan.word(word));
         let all = text.get(command.name.end..command.end).unwrap_or_default();
         let mut used = life.note((&scan.name(), action), all, command.end);
@@ -464,6 +442,7 @@ impl Scan<'_> {
             has_known_items: false,
             is_private: false,
             is_interface: false,
+            is_repeated: false,
             loop_block: None,
             trouble: None,
             line: self.command.line,
@@ -564,7 +543,7 @@ impl Scan<'_> {
             let span =
                 if is_inner { base + part.start..base + part.end } else { value.span.clone() };
             if let Some((name, spelling)) = Spelling::read(text) {
-                let before = inside.get(..part.start).unwrap_or_default();
+                let before = self.bytes(&(value.span.start..value.inside.start + part.start));
                 let lines = memchr::memchr_iter(b'\n', before).count();
                 let line = value.line.saturating_add(u32::try_from(lines).unwrap_or(0));
                 let (name, item) = (name.to_vec(), set.items.len());

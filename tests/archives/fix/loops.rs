@@ -1,26 +1,27 @@
 //! Lists whose names are items of `foreach()`.
 
 use super::targets::{IN_ORDER, build, fixed};
+use crate::deps_list_shapes::value;
+use crate::support::{has, skip};
 
 const LINKED: [&str; 3] = ["FooA", "FooB", "FooZ"];
 
 /// `foreach(… IN LISTS …)` has names of variables: the names of archives join the set in the loop if
-/// other commands give the variables their values.
+/// other commands give the variables their values, and if the set has names of its own.
 #[test]
 fn names_of_variables_take_no_archives() {
     let lab = build(IN_ORDER, &["a", "b", "z", "x"], &LINKED);
-    for (before, after) in
-        [("FooA FooB ${l}", "FooA FooB FooX FooY ${l}"), ("${l}", "${l} FooX FooY")]
-    {
-        let list = |names| {
-            format!(
-                "find_library(LAST NAMES FooZ)\nforeach(l IN LISTS LAST)\n  \
-                 target_link_libraries(m PRIVATE {names})\nendforeach()\n"
-            )
-        };
-        let (status, new, said) = fixed(&lab, &list(before));
-        assert_eq!((status, new), (Some(0), list(after)), "{said}");
-    }
+    let list = |names| {
+        format!(
+            "find_library(LAST NAMES FooZ)\nforeach(l IN LISTS LAST)\n  \
+             target_link_libraries(m PRIVATE {names})\nendforeach()\n"
+        )
+    };
+    let (status, new, said) = fixed(&lab, &list("FooA FooB ${l}"));
+    assert_eq!((status, new), (Some(0), list("FooA FooB FooX FooY ${l}")), "{said}");
+    let (status, new, said) = fixed(&lab, &list("${l}"));
+    assert_eq!((status, new), (Some(1), list("${l}")), "{said}");
+    assert!(said.contains("a loop makes the names"), "{said}");
 }
 
 /// The items of a loop that links `lib${item}` have no `lib`.
@@ -90,4 +91,86 @@ fn conditions_of_loops_are_not_followed() {
     };
     let (_, new, said) = fixed(&lab, &list("FooZ"));
     assert!(new.contains("set(LIBS FooA FooB)\n"), "{new}{said}");
+}
+
+/// The items of a loop that writes the files of archives, options or targets are bare names.
+#[test]
+fn items_are_the_names_in_other_spellings() {
+    if !has("cmake") {
+        return skip("items_are_the_names_in_other_spellings", "needs cmake");
+    }
+    let lab = build(IN_ORDER, &["a", "b", "z", "x"], &LINKED);
+    let bodies = [
+        ("x", "list(APPEND L lib${x}.a)", "lib@.a"),
+        ("x IN ITEMS", "list(APPEND L lib${x}.a)", "lib@.a"),
+        ("x", "list(APPEND L \"lib${x}.a\")", "lib@.a"),
+        ("x", "list(APPEND L ${D}/lib${x}.a)", "/lib@.a"),
+        ("x", "list(APPEND L -l${x})", "-l@"),
+        ("x", "list(APPEND L -l:lib${x}.a)", "-l:lib@.a"),
+        ("x", "list(APPEND L NS::${x})", "NS::@"),
+        ("x", "list(APPEND L $<TARGET_FILE:${x}>)", "$<TARGET_FILE:@>"),
+        ("x", "set(L ${L} lib${x}.a)", "lib@.a"),
+        ("x", "target_link_libraries(m PRIVATE lib${x}.a)", "lib@.a"),
+    ];
+    for (head, body, word) in bodies {
+        let list = |items| {
+            format!(
+                "foreach({head} {items})\n  {body}\nendforeach()\n\
+                 target_link_libraries(m PRIVATE ${{L}})\n"
+            )
+        };
+        let (status, new, said) = fixed(&lab, &list("FooA FooB FooZ"));
+        assert_eq!((status, &*new), (Some(0), &*list("FooA FooB FooX FooY FooZ")), "{said}");
+        let names = ["FooA", "FooB", "FooX", "FooY", "FooZ"];
+        let mut linked = value(&lab, "new.cmake", "m");
+        linked.retain(|one| one != "PRIVATE");
+        let expected: Vec<String> = names.iter().map(|name| word.replace('@', name)).collect();
+        assert_eq!(linked, expected, "{new}");
+    }
+    let list = |items| {
+        format!(
+            "foreach(x {items})\n  list(APPEND L libFoo${{x}}.a)\nendforeach()\n\
+             target_link_libraries(m PRIVATE ${{L}})\n"
+        )
+    };
+    let (status, new, said) = fixed(&lab, &list("A B Z"));
+    assert_eq!((status, new), (Some(0), list("A B X Y Z")), "{said}");
+}
+
+/// A name in a command whose values change from round to round would be added once for each round.
+#[test]
+fn a_loop_adds_no_name_several_times() {
+    if !has("cmake") {
+        return skip("a_loop_adds_no_name_several_times", "needs cmake");
+    }
+    let lab = build(IN_ORDER, &["a", "b", "z", "x"], &LINKED);
+    let lists = [
+        "foreach(x FooA FooB FooZ)\n  set(f lib${x}.a)\n  list(APPEND L ${f})\nendforeach()\n",
+        "foreach(x FooA FooB FooZ)\n  string(CONCAT f lib ${x} .a)\n  list(APPEND L ${f})\n\
+         endforeach()\n",
+        "foreach(x FooA FooB FooZ)\n  list(APPEND L dir/lib${x}.a.a)\nendforeach()\n",
+        "foreach(x FooA FooB FooZ)\n  list(APPEND L $<LINK_ONLY:${x}>)\nendforeach()\n",
+        "set(N FooA FooB FooZ)\nforeach(d ${N})\n  if(d MATCHES \"^Foo\")\n    \
+         list(APPEND L ${d})\n  endif()\nendforeach()\n",
+        "set(N FooA FooB FooZ)\nforeach(d ${N})\n  if(d MATCHES \"^Foo[A-C]\")\n    \
+         list(APPEND L ${d})\n  endif()\nendforeach()\n",
+        "set(N FooA FooB FooZ)\nforeach(i RANGE 2)\n  list(GET N ${i} d)\n  \
+         list(APPEND L ${d})\nendforeach()\n",
+        "set(N FooA FooB FooZ)\nwhile(N)\n  list(POP_FRONT N d)\n  list(APPEND L ${d})\n\
+         endwhile()\n",
+    ];
+    for list in lists {
+        let (status, new, said) = fixed(&lab, &format!("{list}target_link_libraries(m ${{L}})\n"));
+        if new.is_empty() {
+            assert_eq!(status, Some(1), "{said}");
+            continue;
+        }
+        let linked = value(&lab, "new.cmake", "m");
+        let count = linked.iter().filter(|one| one.contains("FooX")).count();
+        let is_verified = status == Some(0);
+        assert!(count < 2 && (!is_verified || count == 1), "{count} {is_verified} {new}{said}");
+        for body in new.split("foreach(").skip(1).filter_map(|rest| rest.split_once(')')) {
+            assert!(!body.1.contains("FooX"), "{new}{said}");
+        }
+    }
 }
