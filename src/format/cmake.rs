@@ -34,7 +34,8 @@ pub struct CommandInvocation {
 pub struct Argument {
     /// The byte range of the whole argument, with its quotes or brackets.
     pub span: Range<usize>,
-    /// The byte range between the quotes or brackets. Equal to `span` for other arguments.
+    /// The byte range between the quotes or brackets, without a line end directly after the opening
+    /// bracket. Equal to `span` for other arguments.
     pub inside: Range<usize>,
     /// The line on which the argument begins, from 1.
     pub line: u32,
@@ -135,8 +136,10 @@ impl Lexer<'_> {
         let inside = rest.get(equals + 1..).unwrap_or_default();
         let Some(len) = memchr::memmem::find(inside, &close) else { return Some(Err(())) };
         let begin = self.at + equals + 2;
+        // CMake ignores a line end directly after the opening bracket.
+        let eol = [&b"\r\n"[..], b"\n"].into_iter().find(|eol| inside[..len].starts_with(eol));
         self.at = begin + len + close.len();
-        Some(Ok(begin..begin + len))
+        Some(Ok(begin + eol.map_or(0, <[u8]>::len)..begin + len))
     }
 
     fn command(&mut self) -> Result<Option<CommandInvocation>, SyntaxError> {

@@ -359,6 +359,34 @@ fn cmake_reads_the_same() {
     println!("lists of archives: {rounds} files, {names} names, 0 differences to cmake");
 }
 
+/// CMake ignores one line end directly after an opening bracket.
+#[test]
+fn brackets_begin_after_their_line_end() {
+    let text = "set(x [[\nalpha;beta;delta]])\nset(y [==[\r\nalpha;beta]==] [[\ngamma]])\n";
+    let list = parse(text).expect("a list");
+    let found = |at: usize| {
+        let entries = list.sets()[at].entries.iter();
+        entries.map(|entry| (&*entry.name, entry.line)).collect::<Vec<_>>()
+    };
+    assert_eq!(found(0), [(&b"alpha"[..], 2), (b"beta", 2), (b"delta", 2)]);
+    assert_eq!(found(1), [(&b"alpha"[..], 4), (b"beta", 4), (b"gamma", 5)]);
+    // A second line end is a part of the value.
+    for text in ["set(x [[\n\nalpha]])", "set(x [[\ralpha]])"] {
+        assert!(parse(text).expect("a list").sets()[0].entries.is_empty());
+    }
+    let change = SetChange { add: [b"aaa".to_vec()].into(), ..SetChange::default() };
+    let new = list.regenerated(&[(0, change.clone()), (1, change)]);
+    if !support::has("cmake") {
+        return support::skip("brackets_begin_after_their_line_end", "needs cmake");
+    }
+    let lab = Lab::new();
+    let before = cmake(&lab, text.as_bytes());
+    assert_eq!(before, [vec!["alpha", "beta", "delta"], vec!["alpha", "beta", "gamma"]]);
+    let after = cmake(&lab, &new);
+    assert_eq!(after[0], ["aaa", "alpha", "beta", "delta"]);
+    assert_eq!(after[1], ["aaa", "alpha", "beta", "gamma"]);
+}
+
 /// Seeded mutants of lists: parsing and writing end, and the written list reads back with the same
 /// names.
 #[test]
