@@ -4,10 +4,11 @@
 
 use super::targets::Neighbours;
 use crate::audit::Audit;
-use crate::format::deps_list::{DepsList, ListedArchive, Set, SetCommand};
+use crate::format::deps_list::{DepsList, ListedArchive, Set, SetCommand, sorted_sets};
 use crate::id::ArchiveId;
 use crate::merged::list::{Sources, listed_name};
 use crate::order;
+use crate::order::Arrange as _;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -22,7 +23,8 @@ pub(super) fn reaches(list: &DepsList, from: usize, to: usize) -> bool {
 
 /// The indices of the sets of the variable or target `name` that the archive `word` joins:
 /// - the unconditional set with the most candidates, if later sets do not replace its values and a
-///   link finds the archive in this set. Sets that can write the name are preferred
+///   link finds the archive in this set. Sets that can write the name are preferred, then those that
+///   keep a sorted value sorted
 /// - else the branch with the largest share of archives that are parts of the merged archive, and
 ///   all branches that the archives do not distinguish from it
 ///
@@ -60,8 +62,11 @@ pub(super) fn parts_of(
     // Sets are compared by the archives among their entries, then by all archives that they name.
     // The items of a loop are named without being entries, because the loop may add its values
     // several times.
+    let sorted = sorted_place(lasting().copied().collect(), word);
     let rank = |at: usize, set: &Set| {
-        (list.spelled(at, word).is_some(), candidates(set).len(), set.known(), Reverse(at))
+        let is_sorted = sorted.contains(&at);
+        let names = (candidates(set).len(), set.known());
+        (list.spelled(at, word).is_some(), is_sorted, names, Reverse(at))
     };
     if let Some((at, _)) = fitting.max_by_key(|(at, set)| rank(*at, set)) {
         return vec![*at];
@@ -112,6 +117,18 @@ pub(super) fn is_loop_body(list: &DepsList, set: &Set) -> bool {
     let has_candidate = set.entries.iter().any(|entry| entry.is_known);
     let is_body = || set.is_repeated || list.sets().iter().any(is_loop);
     !has_candidate && !set.blocks.is_empty() && is_body()
+}
+
+/// The indices of the sets between whose names `word` keeps the value sorted, if the values of
+/// several commands together are sorted. Empty for targets with several scopes.
+fn sorted_place(mut sets: Vec<(usize, &Set)>, word: &[u8]) -> Vec<usize> {
+    sets.arrange_by_key(|(_, set)| set.rank);
+    let scope = |set: &Set| (set.origin == SetCommand::Link, set.is_private, set.is_interface);
+    let is_one = sets.windows(2).all(|two| scope(two[0].1) == scope(two[1].1));
+    let values: Vec<&Set> = sets.iter().map(|(_, set)| *set).collect();
+    let found = sorted_sets(&values, word).filter(|_| is_one);
+    let found = found.into_iter().flat_map(|(before, behind)| [before, behind]);
+    found.filter_map(|at| sets.get(at)).map(|(at, _)| *at).collect()
 }
 
 /// The names of candidate archives in a set.

@@ -23,7 +23,7 @@ mod whole_archive;
 mod write;
 
 pub use flow::LinkParts;
-pub use position::LinkOrder;
+pub use position::{LinkOrder, sorted_sets};
 pub use spelling::Spelling;
 pub use trace::{Fate, Links, Matcher, Trace};
 pub use write::SetChange;

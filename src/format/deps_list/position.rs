@@ -88,26 +88,44 @@ impl Sorting {
     }
 }
 
-/// The first collation by which the names of the set are sorted, if there is one. A descending
+/// The first collation by which the names of `entries` are sorted, if there is one. A descending
 /// order is recognised only for more than `FEW` names.
-fn sorting(set: &Set) -> Option<Sorting> {
+fn sorting<'e>(entries: impl Iterator<Item = &'e ListedArchive>) -> Option<Sorting> {
     // Options such as `-pthread` are not sorted with the names.
     let is_name = |entry: &&ListedArchive| entry.is_known || !entry.name.starts_with(b"-");
-    let names = || set.entries.iter().filter(is_name);
+    let names: Vec<&ListedArchive> = entries.filter(is_name).collect();
     let is = |sorting: &Sorting| {
-        names().is_sorted_by(|a, b| sorting.compare(&a.name, &b.name) != Ordering::Greater)
+        names.is_sorted_by(|a, b| sorting.compare(&a.name, &b.name) != Ordering::Greater)
     };
     let all = |is_descending| {
         COLLATIONS.into_iter().map(move |collation| Sorting { collation, is_descending })
     };
-    let descending = all(true).filter(|_| names().count() > FEW);
+    let descending = all(true).filter(|_| names.len() > FEW);
     all(false).chain(descending).find(is)
+}
+
+/// The indices of the sets with the name before and the name after a new name, if the names of all
+/// `sets` together are sorted. The sets are in the order of the variable's value. `None` if the
+/// names are not sorted.
+pub fn sorted_sets(sets: &[&Set], name: &[u8]) -> Option<(usize, usize)> {
+    let entries: Vec<(usize, &ListedArchive)> = sets
+        .iter()
+        .enumerate()
+        .flat_map(|(at, set)| set.entries.iter().map(move |entry| (at, entry)))
+        .collect();
+    let sorting = sorting(entries.iter().map(|(_, entry)| *entry))?;
+    let is_before =
+        |(_, entry): &(usize, &ListedArchive)| sorting.compare(&entry.name, name).is_le();
+    let at = entries.partition_point(is_before);
+    let (before, behind) = (at.checked_sub(1).and_then(|at| entries.get(at)), entries.get(at));
+    let (before, behind) = (before.or(behind)?, behind.or(before)?);
+    Some((before.0, behind.0))
 }
 
 impl Set {
     /// True if the names are sorted, and not by chance.
     pub fn is_sorted(&self) -> bool {
-        self.entries.len() >= FEW && sorting(self).is_some()
+        self.entries.len() >= FEW && sorting(self.entries.iter()).is_some()
     }
 
     /// True if the names may be in link order. False for a variable whose names are sorted.
@@ -127,7 +145,7 @@ pub(super) fn positions<'n>(
 ) -> Vec<(&'n [u8], Position)> {
     let placer = Placer { set, order, divided };
     let ranges = placer.ranges(add);
-    let sorted = sorting(set).map(|sorting| {
+    let sorted = sorting(set.entries.iter()).map(|sorting| {
         let mut names: Vec<&[u8]> = add.iter().copied().collect();
         names.arrange_by(|a, b| sorting.compare(a, b));
         let place = |name| (name, placer.sorted(name, sorting));

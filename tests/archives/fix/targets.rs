@@ -492,6 +492,53 @@ fn a_name_that_a_replacement_changes_is_not_verified() {
     );
 }
 
+/// A value that several commands sort together stays sorted.
+#[test]
+fn names_of_several_commands_stay_sorted() {
+    let archives: &[Archive] = &[
+        ("alpha", &[("a", &[])]),
+        ("beta", &[("b", &[])]),
+        ("delta", &[("d", &[])]),
+        ("epsilon", &[("e", &[])]),
+        ("gamma", &[("x", &[])]),
+        ("zeta", &[("z", &[])]),
+    ];
+    let linked = ["alpha", "beta", "delta", "epsilon", "zeta"];
+    let lab = build(archives, &["a", "b", "d", "e", "z", "x"], &linked);
+    let link = "target_link_libraries(m PRIVATE ${L})\n";
+    let cases = [
+        (
+            "set(L alpha beta delta)\nlist(APPEND L epsilon zeta)\n",
+            "set(L alpha beta delta)\nlist(APPEND L epsilon gamma zeta)\n",
+        ),
+        (
+            "set(L delta epsilon zeta)\nlist(INSERT L 0 alpha beta)\n",
+            "set(L delta epsilon gamma zeta)\nlist(INSERT L 0 alpha beta)\n",
+        ),
+        (
+            "list(APPEND L alpha)\nlist(APPEND L beta)\nlist(APPEND L delta)\n\
+             list(APPEND L epsilon)\nlist(APPEND L zeta)\n",
+            "list(APPEND L alpha)\nlist(APPEND L beta)\nlist(APPEND L delta)\n\
+             list(APPEND L epsilon gamma)\nlist(APPEND L zeta)\n",
+        ),
+        (
+            "set(L beta alpha delta)\nlist(APPEND L epsilon zeta)\n",
+            "set(L beta alpha delta gamma)\nlist(APPEND L epsilon zeta)\n",
+        ),
+    ];
+    for (before, after) in cases {
+        let (status, new, said) = fixed(&lab, &format!("{before}{link}"));
+        assert_eq!((status, new), (Some(0), format!("{after}{link}")), "{said}");
+        if support::has("cmake") {
+            lab.write("old.cmake", format!("{before}{link}"));
+            let mut sorted = value(&lab, "new.cmake", "L");
+            assert_eq!(sorted.len(), 6);
+            sorted.retain(|name| name != "gamma");
+            assert_eq!(sorted, value(&lab, "old.cmake", "L"));
+        }
+    }
+}
+
 /// A list that cannot take a name says why.
 #[test]
 fn a_list_that_takes_no_name_says_why() {
