@@ -138,6 +138,8 @@ const NO_SET: &str =
 const UNSPELLED: &str = "cannot be written like the other names of its variable or target";
 const CONTINUED: &str =
     "cannot be placed: string(APPEND) may continue the last name of its variable";
+const INTERFACE: &str = "cannot be placed: its target has candidate archives only after INTERFACE, \
+     and the list does not create the target with add_library(… INTERFACE)";
 const IN_LOOP: &str = "cannot be placed: a loop makes the names of its variable or target";
 const REMOVED: &str = "cannot be placed: a later command of the list removes it";
 /// The reason for a doubt: the link may get the names of a set in another order.
@@ -218,6 +220,7 @@ pub(super) fn place(
         out.refusal = match () {
             () if any(&is_text) => CONTINUED,
             () if any(&is_body) => IN_LOOP,
+            () if any(&|set| set.known() > 0 && set.is_interface) => INTERFACE,
             () => NO_SET,
         };
     } else if name.starts_with(b"-") && out.sets.iter().any(is_link) {

@@ -555,6 +555,7 @@ fn a_list_that_takes_no_name_says_why() {
             1,
             "string(APPEND) may continue the last name of its variable",
         ),
+        ("target_link_libraries(core INTERFACE FooA FooB FooZ)\n", 1, "only after INTERFACE"),
     ];
     for (list, expected, why) in cases {
         let (status, _, said) = fixed(&lab, list);
