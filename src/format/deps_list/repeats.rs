@@ -1,9 +1,7 @@
 //! Finds the commands in loops whose values change from round to round. A new name in such a
 //! command would be added once for each round.
 
-use super::scan::Scan;
 use crate::id::FastSet;
-use std::ops::Range;
 
 /// The variables whose values change in the open loops: the variables of the loops, and those that
 /// commands in the loops make from them.
@@ -15,9 +13,9 @@ pub(super) struct Repeats {
 }
 
 impl Repeats {
-    /// True if the text of `range` refers to a variable that changes.
-    pub(super) fn holds(&self, scan: &Scan<'_>, range: &Range<usize>) -> bool {
-        !self.names.is_empty() && references(scan.bytes(range)).any(|name| self.has(name))
+    /// True if the text refers to a variable that changes.
+    pub(super) fn holds(&self, text: &[u8]) -> bool {
+        !self.names.is_empty() && references(text).any(|name| self.has(name))
     }
 
     fn has(&self, name: &[u8]) -> bool {
@@ -32,11 +30,10 @@ impl Repeats {
     }
 
     /// Notes the variables that a command changes. All of its words may be such variables if it
-    /// refers to one that changes.
-    pub(super) fn note(&mut self, scan: &Scan<'_>) {
-        let (command, arguments) = (scan.name(), scan.arguments());
-        let words = || arguments.iter().map(|argument| scan.word(argument));
-        match &*command {
+    /// refers to one that changes. Each argument has its bytes if it is unquoted, and its text.
+    pub(super) fn note(&mut self, command: &[u8], arguments: &[(&[u8], &[u8])]) {
+        let words = || arguments.iter().map(|(word, _)| *word);
+        match command {
             b"foreach" => {
                 self.open.push(Vec::new());
                 let is_end = |word: &&[u8]| !matches!(*word, b"IN" | b"RANGE");
@@ -46,9 +43,8 @@ impl Repeats {
             }
             b"while" => {
                 self.open.push(Vec::new());
-                for argument in arguments {
-                    let text = scan.bytes(&argument.inside);
-                    references(text).chain([text]).for_each(|name| self.add(name));
+                for (_, text) in arguments {
+                    references(text).chain([*text]).for_each(|name| self.add(name));
                 }
             }
             b"endforeach" | b"endwhile" => {
@@ -60,9 +56,8 @@ impl Repeats {
             _ => {
                 // `list(GET NAME …)` reads NAME without a reference.
                 let list = arguments.get(1).filter(|_| command == b"list");
-                let reads = list.is_some_and(|list| self.has(scan.word(list)));
-                let all = arguments.iter();
-                if reads || all.clone().any(|one| self.holds(scan, &one.inside)) {
+                let reads = list.is_some_and(|(word, _)| self.has(word));
+                if reads || arguments.iter().any(|(_, text)| self.holds(text)) {
                     words().filter(|word| !word.is_empty()).for_each(|word| self.add(word));
                 }
             }

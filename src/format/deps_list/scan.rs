@@ -100,7 +100,7 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
         let is_read = !sets.is_empty();
         for mut set in sets {
             set.blocks = blocks.here();
-            set.is_repeated = repeats.holds(&scan, &set.body);
+            set.is_repeated = repeats.holds(scan.bytes(&set.body));
             let here = set.blocks.last().copied();
             set.loop_block = here.filter(|_| scan.name() == b"foreach").map(|block| block.number);
             // `set(NAME ${NAME} a)` adds to the old value and does not replace it.
@@ -135,7 +135,9 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
             }
             out.sets.push(set);
         }
-        repeats.note(&scan);
+        let read = |one: &Argument| (scan.word(one), scan.bytes(&one.inside));
+        let arguments: Vec<_> = scan.arguments().iter().map(read).collect();
+        repeats.note(&scan.name(), &arguments);
         let action = command.arguments.first().map_or(b"".as_slice(), |word| scan.word(word));
         let all = text.get(command.name.end..command.end).unwrap_or_default();
         let mut used = life.note((&scan.name(), action), all, command.end);
