@@ -166,9 +166,9 @@ impl Evidence {
         (all > most).then(|| Self { more: Some(all - most), ..Self::new(kind) })
     }
 
-    /// True for a candidate that belongs to this system and not to the audited files. Such
-    /// candidates depend on the machine that runs the audit, so causes, levels and fixes ignore
-    /// them.
+    /// True for a candidate that belongs to this system and not to the audited files, and for a
+    /// shadowed library. The first depend on the machine that runs the audit, and to link the second
+    /// changes nothing, so causes, levels and fixes ignore them.
     pub fn is_of_system(&self) -> bool {
         let system = [INSTALLED, SHADOWED, REMOVED, INSTALLED_PROGRAM];
         self.how.as_deref().is_some_and(|how| system.contains(&how))
@@ -203,8 +203,7 @@ pub const PROGRAM: &str = "program";
 pub const INSTALLED_PROGRAM: &str = "installed-program";
 /// `how` of a candidate that is a library or archive outside of the audited files.
 pub const INSTALLED: &str = "installed";
-/// `how` of a library outside of the audited files, if the process loads another file with the same
-/// soname.
+/// `how` of a candidate library if the process loads another file with the same soname.
 pub const SHADOWED: &str = "shadowed";
 /// `how` of a candidate that does not exist, although an installed package lists it.
 pub const REMOVED: &str = "removed";

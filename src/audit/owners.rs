@@ -261,3 +261,28 @@ pub(super) fn contents(tree: &dyn Tree, path: &Path, most: u64) -> Option<Vec<u8
     let len = usize::try_from(len).ok().filter(|_| len <= most)?;
     handle.read_new(len, 0).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{FastSet, Finder, common_end, lines_with_end};
+
+    #[test]
+    fn lines_end_like_all_names() {
+        let end = |names: &[&str]| {
+            let names: FastSet<Box<[u8]>> =
+                names.iter().map(|name| name.as_bytes().into()).collect();
+            String::from_utf8(common_end(&names).to_vec()).expect("ASCII")
+        };
+        assert_eq!(end(&["libfoo.a", "foo.a"]), "foo.a");
+        assert_eq!(end(&["libfoo.a", "libbar.a"]), ".a");
+        assert_eq!(end(&["libfoo.a", "libfoo.so"]), "");
+        let lines = |text: &'static str, end: &'static str| {
+            let finder = Finder::new(end);
+            let found = lines_with_end(text.as_bytes(), &finder);
+            found.map(|line| std::str::from_utf8(line).expect("ASCII")).collect::<Vec<_>>()
+        };
+        assert_eq!(lines("/x.a\n/y.so\n/z.a\n", ".a\n"), ["/x.a", "/z.a"]);
+        assert_eq!(lines("/y.so\n/x.a\n/last", ".a\n"), ["/x.a", "/last"]);
+        assert_eq!(lines("/x.a\n\n/y.so\n", "\n"), ["/x.a", "", "/y.so"]);
+    }
+}

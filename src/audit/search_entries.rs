@@ -207,7 +207,7 @@ fn origin(
     let opened = resolved.resolver.strings.text(closure.module(module).path);
     let path = Path::new(OsStr::from_bytes(opened));
     let path = if module == ROOT || !path.is_absolute() {
-        facts.other_hard_link(opened, &plan.cwd).unwrap_or(&facts.real)
+        facts.started_as(opened, &plan.cwd)
     } else {
         path
     };

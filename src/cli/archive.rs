@@ -441,7 +441,7 @@ struct Nesting {
 }
 
 impl Nesting {
-    /// The state before the first input. mold 1.10 starts with the last `-B…` mode of the line.
+    /// The state before the first input: for mold 1.10, that of the last `-Bstatic` or `-Bdynamic`.
     fn new(line: &[Typed], linker: cover::Linker) -> Self {
         let is_static = |typed: &Typed| match typed {
             Typed::Static(is_static) => Some(*is_static),

@@ -20,7 +20,6 @@ impl Eval<'_> {
             let text = file.text(argument);
             match argument.kind {
                 ArgumentKind::Bracket => {
-                    let text = text.strip_prefix(b"\n").unwrap_or(text);
                     out.push(ArgumentWord { value: known(text), quoted: true });
                 }
                 ArgumentKind::Quoted => {

@@ -94,8 +94,14 @@ pub enum Content {
 }
 
 impl FileFacts {
-    /// The hard link by which the file is started as `path`, if it is not the first name of the
-    /// file. A relative `path` is below `cwd`.
+    /// The real path of the file if it is started as `path`: of several hard links, the one that
+    /// `path` names. A relative `path` is below `cwd`.
+    pub fn started_as(&self, path: &[u8], cwd: &Path) -> &Path {
+        self.other_hard_link(path, cwd).unwrap_or(&self.real)
+    }
+
+    /// The hard link that `path` names, if it is not the first name of the file. A relative `path`
+    /// is below `cwd`.
     pub fn other_hard_link(&self, path: &[u8], cwd: &Path) -> Option<&Path> {
         let mut links = self.names.iter().filter(|name| !name.is_link).peekable();
         links.peek()?;

@@ -8,7 +8,6 @@ use crate::audit::{Audit, LoadError, LoadsAfterFix};
 use crate::facts::Edits;
 use crate::finding::{Evidence, EvidenceKind, Findings, Fix, FixKind, Proof};
 use crate::format::elf::edit::Relink;
-use crate::format::elf::{EVERY_VERSION, hash};
 use crate::id::{FastSet, FileId, NameId};
 use crate::merged::shared::{Choice, ChosenLibrary, Definers, choose, shared_definers};
 use crate::merged::solve::{Solution, SymbolClosure};
@@ -51,9 +50,9 @@ pub(super) fn attach(
                 !(is_plain && error.file != file && is_defined(&error.name))
             });
         }
-        for ChosenLibrary { symbols, rivals } in choice.values_mut() {
+        for (library, ChosenLibrary { symbols, rivals }) in &mut choice {
             let is_better = |symbol: &Vec<u8>| {
-                let proof = || proof(audit, doubts.as_ref(), file, (symbol, rivals));
+                let proof = || proof(audit, doubts.as_ref(), (file, *library), (symbol, rivals));
                 part(symbol).is_none() || matches!(proof(), Proof::Proven(_))
             };
             symbols.retain(is_better);
@@ -71,7 +70,7 @@ pub(super) fn attach(
             });
             for finding in attached {
                 let symbol = finding.symbol.clone().unwrap_or_default();
-                let proof = proof(audit, doubts.as_ref(), file, (&symbol, rivals));
+                let proof = proof(audit, doubts.as_ref(), (file, *library), (&symbol, rivals));
                 let (Proof::Proven(said) | Proof::Unknown(said)) = proof.clone();
                 let entry = Some(path.as_os_str().as_bytes().to_vec());
                 finding.fix = vec![Fix::new(FixKind::LinkLibrary, entry, proof)];
@@ -197,15 +196,10 @@ fn exports(audit: &Audit, solution: &Solution, proofs: &Proofs) -> FastSet<NameI
     out
 }
 
-fn defines(audit: &Audit, library: FileId, symbol: &[u8]) -> bool {
-    let object = audit.corpus.files[library].object();
-    object.is_some_and(|object| object.defines(symbol, hash::gnu(symbol), EVERY_VERSION))
-}
-
 fn proof(
     audit: &Audit,
     verified: Option<&Verified>,
-    file: FileId,
+    (file, library): (FileId, FileId),
     (symbol, rivals): (&[u8], &[FileId]),
 ) -> Proof {
     let name = |library: &FileId| show(audit.corpus.files[*library].library_name());
@@ -213,11 +207,9 @@ fn proof(
         return Proof::Unknown("the library could not be read again".into());
     };
     if after.contains(&LoadError::new(file, "undefined", symbol, None)) {
-        let why = match searched.iter().find(|library| defines(audit, **library, symbol)) {
-            Some(library) => format!(
-                "it stays undefined: the loader takes another file for {}",
-                show(soname(audit, *library).unwrap_or_default())
-            ),
+        let soname = soname(audit, library).filter(|_| searched.contains(&library));
+        let why = match soname.map(show) {
+            Some(name) => format!("it stays undefined: the loader takes another file for {name}"),
             None => "it stays undefined with the fix".to_owned(),
         };
         return Proof::Unknown(why.into());

@@ -217,11 +217,14 @@ pub(super) fn place(
         let is_text = |set: &Set| set.origin == SetCommand::Text && set.known() > 0;
         let is_body = |set: &Set| set.known() > 0 && is_loop_body(list, set);
         let any = |is: &dyn Fn(&Set) -> bool| list.sets().iter().any(is);
-        out.refusal = match () {
-            () if any(&is_text) => CONTINUED,
-            () if any(&is_body) => IN_LOOP,
-            () if any(&|set| set.known() > 0 && set.is_interface) => INTERFACE,
-            () => NO_SET,
+        out.refusal = if any(&is_text) {
+            CONTINUED
+        } else if any(&is_body) {
+            IN_LOOP
+        } else if any(&|set| set.known() > 0 && set.is_interface) {
+            INTERFACE
+        } else {
+            NO_SET
         };
     } else if name.starts_with(b"-") && out.sets.iter().any(is_link) {
         // A linker would read a name such as `-lfoo` as an option.

@@ -102,7 +102,7 @@ impl LinkMapBuilder<'_> {
         let text = if real {
             let facts = store.file(file);
             let started = strings.text(self.state.modules[module].path);
-            let path = facts.other_hard_link(started, &plan.cwd).unwrap_or(&facts.real);
+            let path = facts.started_as(started, &plan.cwd);
             tokens::origin(path.as_os_str().as_bytes(), cwd)
         } else {
             tokens::origin(strings.text(self.state.modules[module].path), cwd)

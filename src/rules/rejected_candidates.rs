@@ -7,8 +7,8 @@ use crate::finding::{Evidence, LACKS_VERSION, NOT_SEARCHED, REMOVED};
 use crate::format::elf::Object;
 use crate::id::{FastSet, FileId, ModuleId, RootId};
 use crate::package::{search_entry, searched_directory};
-use crate::resolve::ROOT;
 use crate::resolve::trace::Tried;
+use crate::resolve::{self, ROOT};
 use crate::text::show;
 use crate::tree::{is_set_id, without_dots};
 use std::collections::BTreeSet;
@@ -68,7 +68,7 @@ impl Query<'_> {
             let entry = directory.and_then(|dir| self.entry(need, &origins, dir));
             let is_path = need.name.contains(&b'/');
             let is_searched = directory.is_some_and(|dir| {
-                !is_path && searched.contains(dir) || self.has_entry(need.file, &origins, dir)
+                !is_path && searched.contains(dir) || self.has_entry(need, &origins, dir)
             });
             candidate.entry = entry;
             let is_named = last_part(path) == base;
@@ -107,14 +107,17 @@ impl Query<'_> {
     }
 
     /// True if the object's own search path has an entry for this directory.
-    fn has_entry(&self, file: FileId, origins: &BTreeSet<PathBuf>, directory: &Path) -> bool {
-        let path = self.view().object(file).and_then(Object::search_path);
-        let entries = path.into_iter().flat_map(|path| path.split(|byte| *byte == b':'));
-        entries.into_iter().any(|entry| {
-            let mut origins = origins.iter().map(|origin| origin.as_os_str().as_bytes());
-            let is_it =
-                |entry: &[u8]| without_dots(Path::new(OsStr::from_bytes(entry))) == *directory;
-            is_it(entry) || origins.any(|origin| is_it(&with_origin(entry, origin)))
+    fn has_entry(&self, need: Need<'_>, origins: &BTreeSet<PathBuf>, directory: &Path) -> bool {
+        let Some(root) = need.roots.first() else { return false };
+        let loader = self.loader(self.closure(*root));
+        let list = self.view().object(need.file).and_then(Object::search_path);
+        let mut entries = list.into_iter().flat_map(|list| resolve::entries(list, loader));
+        entries.any(|entry| {
+            origins.iter().any(|origin| {
+                let path = resolve::expanded(entry, loader, origin.as_os_str().as_bytes());
+                let path = path.unwrap_or_default();
+                without_dots(Path::new(OsStr::from_bytes(&path))) == *directory
+            })
         })
     }
 
@@ -134,8 +137,7 @@ impl Query<'_> {
                 }
                 _ => {
                     let started = self.text(closure.root.path);
-                    let link = facts.other_hard_link(started, &self.plan().cwd);
-                    link.unwrap_or(&facts.real).to_path_buf()
+                    facts.started_as(started, &self.plan().cwd).to_path_buf()
                 }
             };
             let path = if path.is_absolute() { path } else { facts.real.to_path_buf() };
@@ -163,10 +165,4 @@ fn lacking_version(user: &Object, name: &[u8], candidate: &Object) -> Option<Vec
     };
     let lacking = versions.find(|version| !defines(user.str(version.name)))?;
     Some(user.str(lacking.name).to_vec())
-}
-
-/// A search-path entry with the value of `$ORIGIN` at its start.
-fn with_origin(entry: &[u8], origin: &[u8]) -> Vec<u8> {
-    let rest = entry.strip_prefix(b"$ORIGIN").or_else(|| entry.strip_prefix(b"${ORIGIN}"));
-    rest.map_or_else(|| entry.to_vec(), |rest| [origin, rest].concat())
 }

@@ -11,7 +11,7 @@ use linkaudit::wants::Wants;
 use std::sync::atomic::AtomicUsize;
 
 /// Packages: the name, the configuration file, its text.
-const PACKAGES: [(&str, &str, &str); 45] = [
+const PACKAGES: [(&str, &str, &str); 47] = [
     ("BAR", "bar-config.cmake", "include(\"${CMAKE_CURRENT_LIST_DIR}/gone.cmake\")\n"),
     ("calls", "callsConfig.cmake", "include(CMakeParseArguments)\nnot_defined()\n"),
     (
@@ -216,6 +216,17 @@ const PACKAGES: [(&str, &str, &str); 45] = [
         "modules_c",
         "modules_cConfig.cmake",
         "find_package(helper QUIET)\nset(modules_c_FOUND 0)\nif(NOT \"${CMAKE_MODULE_PATH}\" STREQUAL \"\")\n set(modules_c_FOUND 1)\nendif()\n",
+    ),
+    // One line end after the opening bracket is not part of a bracket argument.
+    (
+        "bracket_lf",
+        "bracket_lfConfig.cmake",
+        "set(text [[\n\nx]])\nset(bracket_lf_FOUND 0)\nif(text STREQUAL \"\\nx\")\n set(bracket_lf_FOUND 1)\nendif()\n",
+    ),
+    (
+        "bracket_crlf",
+        "bracket_crlfConfig.cmake",
+        "set(text [=[\r\nx]=])\nset(bracket_crlf_FOUND 0)\nif(text STREQUAL \"x\")\n set(bracket_crlf_FOUND 1)\nendif()\n",
     ),
     // A request for a version that is not there, after one without.
     (
