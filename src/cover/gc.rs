@@ -42,6 +42,8 @@ struct Marker<'a> {
     forgotten: &'a FastSet<usize>,
     discarded: &'a dyn Fn(ReferredBy, usize) -> bool,
     defined: FastMap<&'a [u8], DefiningSection>,
+    /// For GNU ld, the symbols that `--defsym` and scripts make equal to others, with these others.
+    copies: FastMap<&'a [u8], Vec<&'a [u8]>>,
     live: FastSet<SectionNode>,
     todo: Vec<SectionNode>,
     /// Each unwind table, with the sections of its functions.
@@ -64,11 +66,13 @@ impl<'a> KeptSections<'a> {
             forgotten,
             discarded,
             defined: FastMap::default(),
+            copies: FastMap::default(),
             live: FastSet::default(),
             todo: Vec::new(),
             unwound: Vec::new(),
         };
         marker.define();
+        marker.copy();
         marker.begin();
         marker.spread();
         let is_gnu = question.output.linker == Some(Linker::Gnu);
@@ -135,6 +139,27 @@ impl<'a> Marker<'a> {
                     *known = new;
                 }
             }
+        }
+    }
+
+    /// Records the symbols that are equal to others. In GNU ld, such a symbol lies in the section of
+    /// the other one (`exp_fold_tree_1` in `ld/ldexp.c`, in the phase `lang_mark_phase_enum`). It
+    /// replaces a definition of an object, except with PROVIDE.
+    fn copy(&mut self) {
+        if self.question.output.linker != Some(Linker::Gnu) {
+            return;
+        }
+        for defined in self.question.link.into_iter().flat_map(|link| &link.defined) {
+            let name = &*defined.name;
+            if defined.provided && self.defined.contains_key(name) {
+                continue;
+            }
+            // An expression of the symbol itself has its section too.
+            if defined.refers.iter().chain(&defined.guarded).any(|other| **other == *name) {
+                continue;
+            }
+            let copied = defined.copied.iter().map(|name| &**name);
+            self.copies.insert(name, copied.collect());
         }
     }
 
@@ -292,7 +317,22 @@ impl<'a> Marker<'a> {
         out.into_values().collect()
     }
 
+    /// Adds the sections that a reference to `name` keeps.
     fn name(&mut self, name: &[u8]) {
+        // The symbols that `name` is equal to are followed once.
+        let mut rest: Vec<&'a [u8]> = match self.copies.get_mut(name) {
+            Some(others) => std::mem::take(others),
+            None => return self.plain_name(name),
+        };
+        while let Some(name) = rest.pop() {
+            match self.copies.get_mut(name) {
+                Some(others) => rest.append(others),
+                None => self.plain_name(name),
+            }
+        }
+    }
+
+    fn plain_name(&mut self, name: &[u8]) {
         if let Some(definition) = self.defined.get(name) {
             self.add(definition.node);
         }
@@ -401,7 +441,7 @@ impl<'a> Marker<'a> {
             Some(global) => {
                 let name = facts.name(global);
                 let name = self.question.link.map_or(name, |link| link.reference(name));
-                match self.defined.get(name) {
+                match self.defined.get(name).filter(|_| !self.copies.contains_key(name)) {
                     Some(definition) => definition.node,
                     None => return self.name(name),
                 }

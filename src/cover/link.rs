@@ -73,6 +73,9 @@ pub struct DefsymOption {
     /// Symbols in the expression that DEFINED tests. They may stay undefined. Only lld extracts the
     /// members that define them.
     pub guarded: Vec<Box<[u8]>>,
+    /// The symbols of which one is the whole expression: `bar` in `foo=bar`, and the branches of
+    /// `foo = DEFINED(bar) ? bar : baz`. In GNU ld, the new symbol gets the section of that symbol.
+    pub copied: Vec<Box<[u8]>>,
     /// True for PROVIDE: the name is defined only if the link refers to it and no file defines it.
     pub provided: bool,
 }
@@ -175,6 +178,28 @@ fn words(mut text: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
+/// The symbols whose section the value of an expression may have: lone symbols after unary operators
+/// and in parentheses, also as branches of `?`. The result of a binary operator is absolute.
+fn whole_symbols(expression: &[u8]) -> Vec<&[u8]> {
+    let branches = match memchr::memchr(b'?', expression) {
+        Some(at) => &expression[at + 1..],
+        None => expression,
+    };
+    let is_wrapping = |b: &u8| b.is_ascii_whitespace() || b"()".contains(b);
+    let mut out = Vec::new();
+    for part in branches.split(|b| b"?:".contains(b)) {
+        let is_before = |b: &u8| is_wrapping(b) || b"-~!".contains(b);
+        let start = part.iter().position(|b| !is_before(b)).unwrap_or(part.len());
+        let end = part.iter().rposition(|b| !is_wrapping(b)).map_or(start, |at| at + 1);
+        let part = &part[start..end];
+        let quotes = if part.starts_with(b"\"") { 2 } else { 0 };
+        let name = words(part).next().filter(|name| name.len() + quotes == part.len());
+        let is_symbol = |name: &&[u8]| !name.first().is_none_or(u8::is_ascii_digit);
+        out.extend(name.filter(is_symbol).filter(|name| *name != b"."));
+    }
+    out
+}
+
 impl DefsymOption {
     /// Parses `NAME=EXPRESSION`; `None` if either is empty.
     pub fn parse(text: &[u8]) -> Option<Self> {
@@ -194,7 +219,8 @@ impl DefsymOption {
         }
         let (guarded, refers) = symbols.into_iter().partition(|name| tested.contains(name));
         let is_whole = !name.is_empty() && !expression.is_empty();
-        is_whole.then(|| Self { name: name.into(), refers, guarded, provided: false })
+        let copied = whole_symbols(expression).into_iter().map(Into::into).collect();
+        is_whole.then(|| Self { name: name.into(), refers, guarded, copied, provided: false })
     }
 }
 
@@ -260,6 +286,22 @@ mod tests {
         assert_eq!(&*defined.name, b"foo");
         let refers: Vec<&[u8]> = defined.refers.iter().map(|name| &**name).collect();
         assert_eq!(refers, [&b"bar"[..], b".baz"]);
+        assert!(defined.copied.is_empty());
+        for (expression, expected) in [
+            ("bar", &["bar"][..]),
+            ("( (bar) )", &["bar"]),
+            ("\"bar\"", &["bar"]),
+            ("-bar", &["bar"]),
+            ("DEFINED(bar) ? (bar) : baz", &["bar", "baz"]),
+            ("a ? 0 : bar+4", &[]),
+            ("1 + bar", &[]),
+            ("0x10", &[]),
+        ] {
+            let defined = DefsymOption::parse(format!("x={expression}").as_bytes());
+            let copied = defined.expect("an assignment").copied;
+            let expected = expected.iter().map(|name| name.as_bytes());
+            assert!(copied.iter().map(|name| &**name).eq(expected), "{expression}");
+        }
         for (expression, expected) in [
             ("DEFINED(f) ? f : g", &["g"][..]),
             ("ADDR(.text) + SIZEOF(.data) + SIZEOF_HEADERS", &[]),

@@ -2,6 +2,7 @@
 //! with every kind of section that keeps others, made by lld 19, GNU ld and mold.
 
 use super::kit::{ar, archive, object, run, undefined};
+use super::libraries::{check, code};
 use super::links::undefined_name;
 use crate::support::random::{Random, seeds};
 use crate::support::{Lab, clean, has, skip};
@@ -403,4 +404,45 @@ fn sections_that_shared_objects_keep() {
         }
     }
     assert!(kept > 0, "no linker keeps a section");
+}
+
+/// In GNU ld, a symbol of `--defsym` that is equal to another one keeps the section of that one. lld
+/// keeps it in any case, and mold 1.10 does not.
+#[test]
+fn symbols_of_options_keep_sections() {
+    let lab = Lab::new();
+    code(&lab, "case.o", "_start", "");
+    object(&lab, "uses.o", ".globl _start\n_start: .quad foo\n");
+    let source = ".section .text.bar,\"ax\"\n.globl bar\nbar: nop\n.data\n.quad 0\n";
+    object(&lab, "bar.o", &format!("{source}.section .text.bar\n.quad nosuch\n"));
+    let source = source.replace("bar", "foo");
+    object(&lab, "foo.o", &format!("{source}.section .text.foo\n.quad gone\n"));
+    lab.write("script", "foo = bar;\n");
+    lab.write("branch", "foo = DEFINED(bar) ? bar : 0;\n");
+    lab.write("provide", "PROVIDE(foo = bar);\n");
+    check(
+        &lab,
+        &[
+            ("lld", "--gc-sections uses.o bar.o --defsym=foo=bar", &["nosuch"]),
+            ("gnu", "--gc-sections uses.o bar.o --defsym=foo=bar", &["nosuch"]),
+            ("mold", "--gc-sections uses.o bar.o --defsym=foo=bar", &[]),
+            ("gnu", "--gc-sections case.o bar.o --defsym=foo=bar", &[]),
+            ("gnu", "--gc-sections case.o bar.o --defsym=foo=bar -u foo", &["nosuch"]),
+            ("gnu", "--gc-sections case.o bar.o --defsym=foo=bar -e foo", &["nosuch"]),
+            ("gnu", "--gc-sections uses.o bar.o --defsym=foo=(bar)", &["nosuch"]),
+            ("gnu", "--gc-sections uses.o bar.o --defsym=foo=bar+4", &[]),
+            ("gnu", "--gc-sections uses.o bar.o --defsym=foo=a --defsym=a=bar", &["nosuch"]),
+            ("gnu", "--gc-sections uses.o bar.o --defsym=foo=0 --defsym=foo=bar", &["nosuch"]),
+            ("gnu", "--gc-sections uses.o bar.o --defsym=foo=bar --defsym=foo=0", &[]),
+            ("gnu", "--gc-sections uses.o bar.o script", &["nosuch"]),
+            ("gnu", "--gc-sections uses.o bar.o branch", &["nosuch"]),
+            ("gnu", "--gc-sections uses.o bar.o provide", &["nosuch"]),
+            ("gnu", "--gc-sections case.o bar.o provide", &[]),
+            // The option replaces the definition of an object, and PROVIDE does not.
+            ("gnu", "--gc-sections uses.o bar.o foo.o --defsym=foo=bar", &["nosuch"]),
+            ("gnu", "--gc-sections uses.o foo.o --defsym=foo=0", &[]),
+            ("gnu", "--gc-sections uses.o foo.o --defsym=foo=foo+4", &["gone"]),
+            ("gnu", "--gc-sections uses.o bar.o foo.o provide", &["gone"]),
+        ],
+    );
 }
