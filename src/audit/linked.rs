@@ -114,7 +114,11 @@ impl Audit {
         let (mut unexported, mut beside_weak) = (Vec::new(), Vec::new());
         let mut default_versions = Vec::new();
         let symbols = if let Some(object) = linked {
-            if input { link_references(object, true) } else { self.linked_symbols(file, object) }
+            match input {
+                true if object.header.has_sections() => link_references(object, true),
+                true => Vec::new(),
+                false => self.linked_symbols(file, object),
+            }
         } else {
             let members = self.corpus.members(file).ok()?;
             let only = members.list.first().filter(|_| members.damage.is_empty())?;

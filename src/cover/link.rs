@@ -117,6 +117,9 @@ pub struct Link {
     /// Strong references of shared objects that the linker reports if no input defines them, each
     /// with the index of its root.
     pub shared_references: Vec<(Box<[u8]>, usize)>,
+    /// Names to which shared objects refer strongly, and that a library defines which is no input but
+    /// needed by one. GNU ld then does not report weak references of objects.
+    pub defined_behind: FastSet<Box<[u8]>>,
     /// `--allow-shlib-undefined`: GNU ld then reports only names that an object defines and hides.
     pub allow_shlib_undefined: bool,
     /// True if the indices of archives were read. GNU ld finds members only by these indices.

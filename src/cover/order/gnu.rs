@@ -62,7 +62,10 @@ pub(super) fn link<'q>(
     // A strong reference of a shared object or an option makes all references to a name strong.
     let strong =
         run.table.iter().filter(|(_, state)| matches!(state, State::Undefined { weak: false, .. }));
-    let strong = strong.map(|(name, _)| *name).collect();
+    // Libraries that the inputs need satisfy references of shared objects, so that they leave the
+    // name as weak as it is in objects (`ldelf_after_open`).
+    let strong = strong.map(|(name, _)| *name);
+    let strong = strong.filter(|name| !link.defined_behind.contains(*name)).collect();
     Resolved {
         found: found.collect(),
         strong,
@@ -284,7 +287,11 @@ impl<'q> Run<'q> {
             self.provided.insert(&defined.name);
         }
         defined.refers.iter().for_each(|name| self.request(name));
-        self.table.insert(&defined.name, State::Script);
+        // An expression of the symbol itself defines it only at the end of the link
+        // (`exp_fold_tree_1` in `ld/ldexp.c`).
+        if defined.provided || !defined.refers.contains(&defined.name) {
+            self.table.insert(&defined.name, State::Script);
+        }
     }
 
     /// Defines the names of PROVIDE that became undefined after the position of their PROVIDE.

@@ -7,7 +7,7 @@ mod lld;
 mod mold;
 
 use super::order_independent::{References, referrers};
-use super::{Coverage, CoverageQuestion, Link, LinkInput, Linker, ReferredBy, UndefinedName};
+use super::{Coverage, CoverageQuestion, Link, LinkInput, Linker, ReferredBy, UndefinedName, Wrap};
 use crate::format::archive::SymbolKind;
 use crate::id::{FastMap, FastSet, Id as _};
 
@@ -56,6 +56,7 @@ pub fn in_order<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Cover
     link.shared_references.retain(|(_, at)| !resolved.forgotten.contains(at));
     redirect_shared(&mut link);
     let open = undefined(question, &link, &resolved);
+    let wrappers = open_wrappers(question, &link, &resolved);
     let Resolved { mut coverage, found, strong, forgotten, .. } = resolved;
     coverage.forgotten = forgotten;
     let unexported = unexported(question, (&link, &found), &mut coverage);
@@ -64,6 +65,7 @@ pub fn in_order<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Cover
     let references = References { link: Some(&link), strong, common };
     coverage.undefined = referrers(question, &references, members, &open);
     coverage.undefined.extend(unexported);
+    add_own_references(question, &wrappers, &mut coverage);
     coverage.undefined.sort_by(|a, b| a.symbol.cmp(&b.symbol));
     coverage.opaque.sort_unstable();
     coverage
@@ -144,6 +146,64 @@ fn unexported(
         UndefinedName { symbol: name.into(), by, unread: 0 }
     };
     reported.map(undefined).collect()
+}
+
+/// The wrappers of `--wrap` that lld finds nowhere, by the wrapped name. lld leads references of an
+/// object to its own definition to the wrapper too (`redirectSymbols` in `lld/ELF/Driver.cpp`).
+fn open_wrappers<'q>(
+    question: &CoverageQuestion<'_>,
+    link: &'q Link,
+    resolved: &Resolved<'_>,
+) -> FastMap<&'q [u8], &'q [u8]> {
+    let is_lld = link.linker == Linker::Lld;
+    let is_open = |wrap: &&Wrap| {
+        let name = &*wrap.wrapper;
+        let is_found = resolved.found.contains_key(name) || question.is_linker_defined(name);
+        !is_found && !question.is_exported(name, &resolved.forgotten)
+    };
+    let wraps = link.wraps.iter().filter(|_| is_lld).filter(is_open);
+    wraps.map(|wrap| (&*wrap.name, &*wrap.wrapper)).collect()
+}
+
+/// Adds the objects in which a wrapped name is common as referrers of its wrapper. Their symbol tables
+/// do not tell whether they refer to the name: `refine` drops those without a relocation. It reads no
+/// relocations to other definitions (`RelocationFilter::Names`), so these are left out.
+fn add_own_references(
+    question: &CoverageQuestion<'_>,
+    wrappers: &FastMap<&[u8], &[u8]>,
+    coverage: &mut Coverage,
+) {
+    if wrappers.is_empty() {
+        return;
+    }
+    let library = question.library;
+    let roots = question.roots.iter().enumerate().filter(|(_, root)| !root.linked && !root.lto);
+    let of_roots = roots.flat_map(|(at, root)| {
+        let symbols = root.symbols.iter().filter(|(_, kind)| kind.is_tentative());
+        symbols.map(move |(name, _)| (&**name, ReferredBy::Root(at)))
+    });
+    let members = coverage.needed.iter().map(|needed| needed.member);
+    let members = members.filter(|member| !library.member(*member).kind.is_lto());
+    let of_members = members.flat_map(|member| {
+        let symbols = library.symbols(member).filter(|(_, symbol)| symbol.kind.is_tentative());
+        symbols.map(move |(name, _)| (library.text(name), ReferredBy::Member(member)))
+    });
+    let mut added: FastMap<&[u8], Vec<ReferredBy>> = FastMap::default();
+    for (name, by) in of_roots.chain(of_members) {
+        if let Some(wrapper) = wrappers.get(name) {
+            added.entry(*wrapper).or_default().push(by);
+        }
+    }
+    for undefined in &mut coverage.undefined {
+        if let Some(by) = added.remove(&*undefined.symbol) {
+            undefined.by.extend(by);
+            undefined.by.sort_unstable();
+            undefined.by.dedup();
+        }
+    }
+    let new = added.into_iter();
+    let new = new.map(|(name, by)| UndefinedName { symbol: name.into(), by, unread: 0 });
+    coverage.undefined.extend(new);
 }
 
 /// True for a reference that needs a definition: a strong one, or a weak one to a name in `strong`.

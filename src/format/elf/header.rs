@@ -43,6 +43,16 @@ pub struct Header {
     pub phdrs_present: bool,
 }
 
+impl Header {
+    /// True if the file has section headers. Linkers find the tables of a shared object by them, and
+    /// read neither definitions nor references of a file without section headers
+    /// (`ELFFileBase::init` in `lld/ELF/InputFiles.cpp`, `elf_slurp_symbol_table` in
+    /// `bfd/elfcode.h`, `SharedFile<E>::parse` in `elf/input-files.cc` of mold 1.10).
+    pub fn has_sections(&self) -> bool {
+        self.sections.0 > 0
+    }
+}
+
 /// The loader's reaction to a file on its search path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoaderReaction {

@@ -177,8 +177,10 @@ impl ArchiveAnswer {
         let near: Vec<FileId> =
             files.iter().enumerate().filter(|(at, _)| brings(*at)).map(|(_, file)| *file).collect();
         let libraries = audit.libraries_of(&near);
-        let object =
-            |(at, file): (usize, &FileId)| audit.corpus.files[*file].object().filter(|_| fits(at));
+        let is_read = |at: usize, of: &Object| !roots[at].input || of.header.has_sections();
+        let object = |(at, file): (usize, &FileId)| {
+            audit.corpus.files[*file].object().filter(|of| fits(at) && is_read(at, of))
+        };
         let objects: Vec<Option<&Object>> = files.iter().enumerate().map(object).collect();
         let ids = |list: &[(ArchiveId, PathBuf)]| -> Vec<ArchiveId> {
             list.iter().map(|(archive, _)| *archive).collect()

@@ -49,6 +49,7 @@ pub(super) fn answer_in_order<'a>(
     link.allow_shlib_undefined = typed.allow_shlib_undefined;
     let shared = SharedObjects::new(audit, given, link, &FastSet::default());
     link.shared_references = shared.references(given.1, link);
+    link.defined_behind = shared.defined_behind(given.1, link);
     let coverage = answer(link);
     if coverage.forgotten.is_empty() {
         return (shared, coverage);
@@ -57,10 +58,11 @@ pub(super) fn answer_in_order<'a>(
     let shared = SharedObjects::new(audit, given, link, &coverage.forgotten);
     let references = shared.references(given.1, link);
     link.shared_references.retain(|(_, at)| !coverage.forgotten.contains(at));
-    if references == link.shared_references {
+    let defined_behind = shared.defined_behind(given.1, link);
+    if references == link.shared_references && defined_behind == link.defined_behind {
         return (shared, coverage);
     }
-    link.shared_references = references;
+    (link.shared_references, link.defined_behind) = (references, defined_behind);
     let coverage = answer(link);
     (shared, coverage)
 }
@@ -168,6 +170,19 @@ impl<'a> SharedObjects<'a> {
                     out.push((name.into(), *at));
                 }
             }
+        }
+        out
+    }
+
+    /// The names to which inputs refer strongly and that a library behind them defines.
+    fn defined_behind(&self, roots: &[ReferringFile], link: &Link) -> FastSet<Box<[u8]>> {
+        let mut out = FastSet::default();
+        for (at, _) in self.inputs.iter().filter(|_| !self.behind.is_empty()) {
+            let symbols = roots[*at].symbols.iter();
+            let names = symbols.filter(|(_, kind)| *kind == SymbolKind::Undefined);
+            let names = names.map(|(name, _)| link.reference(name));
+            let is_defined = |name: &&[u8]| self.behind.iter().any(|(_, o)| o.satisfies_link(name));
+            out.extend(names.filter(is_defined).map(Into::into));
         }
         out
     }

@@ -212,6 +212,35 @@ fn libraries_behind_the_inputs() {
     assert!(by.ends_with("/d/libz2.so"), "{answer}");
 }
 
+/// In GNU ld, a library that is no input satisfies the references of shared objects and weak ones of
+/// objects. It does not satisfy strong references of objects.
+#[test]
+fn libraries_behind_the_inputs_satisfy_weak_references() {
+    let lab = Lab::new();
+    lab.mkdir("d");
+    code(&lab, "b.o", "b", "foo");
+    code(&lab, "foo.o", "foo", "");
+    code(&lab, "calls.o", "_start", "b");
+    code(&lab, "strong.o", "_start", "b foo");
+    object(&lab, "case.o", ".globl _start\n_start: nop\n.weak foo\n.data\n.quad foo, b\n");
+    object(&lab, "weak.o", ".globl weak\nweak: nop\n.weak foo\n.data\n.quad foo\n");
+    code(&lab, "more.o", "_start", "b weak");
+    ar(&lab, "rc", "weak.a", &["weak.o"]);
+    library(&lab, "d/liba.so", &["foo.o"]);
+    library(&lab, "libb.so", &["b.o", "d/liba.so"]);
+    check(
+        &lab,
+        &[
+            ("all", "case.o libb.so d/liba.so", &[]),
+            ("gnu", "case.o libb.so -rpath-link d", &[]),
+            ("gnu", "case.o -u foo libb.so -rpath-link d", &[]),
+            ("gnu", "calls.o weak.o libb.so -rpath-link d", &[]),
+            ("gnu", "more.o libb.so weak.a -rpath-link d", &[]),
+            ("gnu", "strong.o libb.so -rpath-link d", &["foo"]),
+        ],
+    );
+}
+
 /// GNU ld takes no definition from a library that it forgets, unless another library needs it.
 #[test]
 fn forgotten_libraries_define_nothing() {

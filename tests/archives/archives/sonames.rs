@@ -93,3 +93,29 @@ fn needs_of_dropped_libraries_count() {
         ],
     );
 }
+
+/// Linkers read the tables of shared objects by their section headers.
+#[test]
+fn libraries_without_section_headers_define_nothing() {
+    let lab = lab();
+    for (name, parts) in [("foo.so", &["foo.o"][..]), ("gone.so", &["gone.o"])] {
+        shared(&lab, name, parts);
+        let mut bytes = std::fs::read(lab.path(name)).expect("a shared object");
+        // e_shoff, then e_shnum and e_shstrndx.
+        bytes[0x28..0x30].fill(0);
+        bytes[0x3c..0x40].fill(0);
+        lab.write(&format!("bare{name}"), bytes);
+    }
+    check(
+        &lab,
+        &[
+            ("all", "uses.o foo.so", &[]),
+            ("all", "uses.o barefoo.so", &["foo"]),
+            ("all", "--shared uses.o barefoo.so", &["foo"]),
+            ("all", "uses.o barefoo.so foo.a", &[]),
+            ("all", "uses.o barefoo.so foo.so", &[]),
+            ("all", "uses.o --as-needed barefoo.so", &["foo"]),
+            ("all", "case.o baregone.so", &[]),
+        ],
+    );
+}

@@ -377,6 +377,11 @@ const CASES: &[(&str, &str)] = &[
     ("m: !f | a: f h !g | b: g !h", "--defsym=f=0 m [b] [a]"),
     ("m: x | a: f", "m [a] --defsym=y=SIZEOF_HEADERS"),
     ("m: x | a: f", "m [a] --defsym=y=nosuch"),
+    ("m: !f | a: f !nosuch", "m --defsym=f=f [a]"),
+    ("m: x | a: f !nosuch", "--defsym=f=f m [a]"),
+    ("m: !f | a: f !nosuch", "m [a] --defsym=f=f"),
+    ("m: !f | a: f !nosuch", "m --defsym=f=0 --defsym=f=f [a]"),
+    ("m: !f | a: f !nosuch", "m --defsym=f=f --defsym=f=0 [a]"),
     ("m: ?f | a: f", "m --defsym=y=f [a]"),
     ("m: ?f | a: f", "m [a] --defsym=y=f"),
     ("m: ?f | a: f", "--defsym=y=f m [a]"),
@@ -407,6 +412,9 @@ const CASES: &[(&str, &str)] = &[
     ("m: x | d: !f | a: f", "--wrap=f m (d) [a]"),
     ("m: f* | n: ?f", "--wrap=f m n"),
     ("m: f% | n: !f | b: __wrap_f", "--wrap=f m n [b]"),
+    // lld leads references of an object to its own common symbol to the wrapper too.
+    ("m: f% !f", "--wrap=f m"),
+    ("m: f%", "--wrap=f m"),
     // Strong and weak references to one name.
     ("m: ?f", "m -u f"),
     ("m: ?f.h", "m"),
