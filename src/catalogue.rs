@@ -48,7 +48,7 @@ pub const SYMBOL: RuleGroup = RuleGroup::new("symbol", Level::Error);
 /// Rules about several language or GPU runtimes in one process.
 pub const RUNTIME: RuleGroup = RuleGroup::new("runtime", Level::Error);
 /// Rules about unused or indirect needs, unusual sonames, and missing or dangling links to
-/// libraries. Also about libraries that an object must open with dlopen and that are not found.
+/// libraries. Also rules about missing libraries that an object must open with dlopen.
 pub const LINK_HYGIENE: RuleGroup = RuleGroup::new("link-hygiene", Level::Warning);
 /// Rules about truncated files.
 pub const INTEGRITY: RuleGroup = RuleGroup::new("integrity", Level::Warning);
@@ -98,8 +98,8 @@ pub const GROUPS: &[RuleGroup] = &[
     INPUT,
 ];
 
-/// The id of a rule of this version. Policies and stored reports have ids as text, because they may
-/// name rules of other versions of linkaudit.
+/// The id of a rule of this version of linkaudit. Policies and stored reports hold ids as text,
+/// because they may name rules of other versions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RuleId(&'static str);
 

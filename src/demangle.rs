@@ -1,5 +1,5 @@
-//! Demangles C++ and Rust symbols, with limits on size and depth. Demangled names are for people,
-//! and for names that people type; findings have raw names.
+//! Demangles C++ and Rust symbols, with limits on size and depth. Reports show demangled names,
+//! and users may type them. Findings have raw names.
 
 use crate::text::show;
 use std::borrow::Cow;
@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 
 /// Limit for a mangled name, in bytes. A longer name is not demangled.
 const MOST_INPUT: usize = 64 << 10;
-/// Limit for a demangled name, in bytes. A longer one is discarded.
+/// Limit for a demangled name, in bytes. A longer result is discarded.
 const MOST_OUTPUT: usize = 1 << 20;
 /// Maximum depth of nested C++ names.
 const MOST_DEPTH: u32 = 96;

@@ -1,6 +1,6 @@
-//! Findings: one fact each, with its evidence. Rules make them, `triage` gives them a level,
-//! `report` writes them. A finding holds paths and names, never ids such as `FileId`: ids are valid
-//! only within one run.
+//! A finding is one fact about a file, with its evidence. Rules make findings, `triage` gives
+//! each a level, and `report` writes them. A finding holds paths and names, never ids such as
+//! `FileId`: ids are valid only within one run.
 
 use crate::catalogue::RuleId;
 use crate::package::Located;
@@ -25,7 +25,7 @@ pub enum When {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EvidenceKind {
-    /// An entry point under which the finding holds, or a host program of such an entry point.
+    /// An entry point under which the finding holds, or the host program of that entry point.
     Root,
     /// An object of the chain of needs from the first entry point to the subject. The finding lists
     /// these objects in the order of the chain.
@@ -48,8 +48,8 @@ pub enum EvidenceKind {
     /// One of several files of a process that are copies of one library or define the same symbols.
     /// The finding lists these files in scope order.
     Copy,
-    /// A reference that binds to a definition in another library than the expected one, or in a
-    /// library that the file does not need itself.
+    /// A reference that binds to a definition in an unexpected library, or in a library that is
+    /// not among the file's own needs.
     Bound,
     /// A file of the process that may load the library `name` with dlopen.
     MayLoad,
@@ -118,14 +118,14 @@ pub struct Evidence {
     /// The CMake package that imports an archive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cmake: Option<Box<CMakeTarget>>,
-    /// For a candidate: the entry of a search path with which the loader would find it.
+    /// For a candidate: the search-path entry with which the loader would find the file.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub entry: Option<Vec<u8>>,
     /// A remark, such as the reason why the loader did not load the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Number of further items of this kind that the finding does not list. If it is set, the other
-    /// fields are empty.
+    /// Number of further items of this kind that the finding does not list. If this number is
+    /// set, the other fields are empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more: Option<usize>,
     /// True for a detail that human-readable reports show only with `-v`.
@@ -166,9 +166,9 @@ impl Evidence {
         (all > most).then(|| Self { more: Some(all - most), ..Self::new(kind) })
     }
 
-    /// True for a candidate that belongs to this system and not to the audited files, and for a
-    /// shadowed library. The first depend on the machine that runs the audit, and to link the second
-    /// changes nothing, so causes, levels and fixes ignore them.
+    /// True for a candidate of this system outside of the audited files, and for a shadowed
+    /// library. Causes, levels and fixes ignore both. Candidates of the system depend on the
+    /// machine that runs the audit, and linking a shadowed library changes nothing.
     pub fn is_of_system(&self) -> bool {
         let system = [INSTALLED, SHADOWED, REMOVED, INSTALLED_PROGRAM];
         self.how.as_deref().is_some_and(|how| system.contains(&how))
@@ -344,8 +344,7 @@ pub enum CauseHint {
         /// The location of the entry.
         origin: Origin,
     },
-    /// The audit could decide the rule's question if this option were given, for this and other
-    /// files.
+    /// With this option, the audit could decide the rule's question for this and other files.
     MissingOption {
         /// The option, as typed on the command line.
         option: &'static str,

@@ -64,9 +64,10 @@ define_id! {
     /// An object of a link map, in mapping order; see `resolve::Closure`.
     ModuleId,
     /// The interpreter, soname and needs of an object that has neither search paths nor tokens.
-    /// With the loader, these determine how the needs are resolved.
+    /// Together with the loader, these three determine how the needs are resolved.
     SignatureId,
-    /// All that a search depends on besides the needed name; see `resolve::search`.
+    /// Everything on which the search for a library depends, except the needed name; see
+    /// `resolve::search`.
     ContextId,
     /// A set of loader rules, read from an interpreter or assumed.
     LoaderId,

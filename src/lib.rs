@@ -1,5 +1,5 @@
-//! Audits the linkage of an install prefix the way the dynamic loader will see it, without running
-//! anything in it.
+//! Audits the linkage of an install prefix the way the dynamic loader will see it, without
+//! running any of its files.
 //!
 //! ```text
 //! options ─► Plan

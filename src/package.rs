@@ -120,8 +120,8 @@ impl Prefixes {
         }
     }
 
-    /// The prefix of the file at `path`, which must be outside of stores. `None` if it is in no
-    /// prefix.
+    /// The prefix of the file at `path`, which must be outside of stores. `None` if no prefix
+    /// contains the file.
     pub fn given(&self, path: &Path) -> Option<&Path> {
         if let Some(stated) = &self.stated {
             return path.starts_with(stated).then_some(stated);
@@ -223,8 +223,8 @@ pub fn search_entry(file: &Path, directory: &Path) -> Option<PathBuf> {
     Some(way)
 }
 
-/// The directory that a search path names to find a library in `directory`: the loader itself adds
-/// `glibc-hwcaps/NAME` for the processor.
+/// The directory that a search path must name for the loader to find a library in `directory`. If
+/// `directory` is `DIR/glibc-hwcaps/NAME`, this is `DIR`: the loader adds the rest itself.
 pub fn searched_directory(directory: &Path) -> &Path {
     let above = directory.parent().filter(|above| above.ends_with("glibc-hwcaps"));
     above.and_then(Path::parent).unwrap_or(directory)

@@ -20,8 +20,8 @@ pub(crate) fn map_single<I: Sync, T: Send + Sync>(
 }
 
 /// Runs two jobs that both use the pool, and returns their results. If `is_parallel` is set,
-/// `beside` runs on a new thread, not on a thread of the pool. A thread of the pool could begin one
-/// job while it waits in the other, and both may hold locks.
+/// `beside` runs on a new thread, not on a thread of the pool. A thread of the pool could begin
+/// one job while it waits in the other, and deadlock because both jobs may hold locks.
 pub(crate) fn both<A: Send, B>(
     is_parallel: bool,
     beside: impl Fn() -> A + Sync,

@@ -43,7 +43,7 @@ pub enum Which {
     File(PathBuf),
     /// Archives that match a policy's pattern.
     Policy(Pattern),
-    /// Archives that have members of listed archives, and that the list does not name.
+    /// Archives that the list does not name, and that have members of archives in the list.
     Found,
 }
 
@@ -72,8 +72,8 @@ pub struct FixRequest {
     pub merged_only: bool,
     /// True if the command fails when it finds no merged archive.
     pub must_find: bool,
-    /// True if a list is given, or if a requested output changes one. If there is no merged
-    /// archive, the fixed library links the archives of the list directly.
+    /// True if a list of archives is given, or if a requested output changes such a list. If
+    /// there is no merged archive, the fixed library links the archives of the list directly.
     pub is_list_named: bool,
 }
 
@@ -105,9 +105,9 @@ pub struct Plan {
     pub lib_paths: Vec<PathBuf>,
     /// `--host`: programs that load shared objects with dlopen.
     pub hosts: Vec<HostFile>,
-    /// The loader whose rules apply. `None` chooses the loader of each entry point. For a program,
-    /// this is its PT_INTERP. For a library, it is the loader of the libc that the library finds,
-    /// or else the system's loader.
+    /// The loader whose rules apply. With `None`, the loader depends on the entry point. A
+    /// program has the loader in its PT_INTERP. A library has the loader of the libc that it
+    /// finds, or else the system's loader.
     pub loader: Option<LoaderRules>,
     /// True to resolve with the system's loader, as its `ldd` does, instead of the loader in
     /// PT_INTERP.
@@ -281,7 +281,7 @@ impl Plan {
 
     /// The parts that are read of each file below a `--lib-path` directory. A command that uses
     /// only the archives there needs no dynamic tables. A fix without a merged archive may also
-    /// link the libraries.
+    /// link the shared libraries there, and then needs their tables.
     pub fn provider_reading(&self) -> Reading {
         let links = |fix: &FixRequest| {
             !fix.merged_only && !fix.must_find && !fix.is_list_named && fix.archive.is_none()

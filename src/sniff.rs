@@ -1,6 +1,6 @@
-//! Classifies files by their first bytes or by their names. The walk chooses files by these classes
-//! alone. It passes binary files of enabled classes to a reader, lists text files of enabled
-//! classes, and only counts all others.
+//! Classifies files by their first bytes or by their names. The walk chooses files by these
+//! classes alone. The walk passes binary files of enabled classes to a reader, lists text files
+//! of enabled classes, and only counts all others.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;

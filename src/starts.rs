@@ -1,6 +1,6 @@
 //! The names under which files are started, as programs or with dlopen, in the order of the given
-//! paths. `resolve` chooses the entry points among them. Their order is also the order in which
-//! `ldd` would list the files. `audit` makes them from the walk.
+//! paths. `resolve` chooses the entry points among these names. `ldd` would list the files in the
+//! same order. `audit` makes the names from the walk.
 
 use crate::facts::Corpus;
 use crate::facts::read::Read;
@@ -40,9 +40,10 @@ impl StartNames {
         Self { names }
     }
 
-    /// The given and the walked files, each with the name under which it is started. A walked file
-    /// is listed under one name only, unless every file is an entry point, or the file is a program
-    /// whose hard links in other directories have another `$ORIGIN`.
+    /// The given and the walked files, each with the name under which it is started. A walked
+    /// file is listed under its first name only. There are two exceptions. If every file is an
+    /// entry point, each file is listed under all its names. A program that searches relative to
+    /// `$ORIGIN` is listed once for each directory that has a hard link to it.
     pub(crate) fn starts(&self, plan: &Plan, corpus: &Corpus) -> (Vec<Start>, Vec<Start>) {
         let (mut given, mut walked) = (Vec::new(), Vec::new());
         let (mut seen, mut directories) = (FastSet::default(), FastSet::default());
@@ -59,8 +60,8 @@ impl StartNames {
                 walked.push(start);
             }
         }
-        // A link in a prefix may lead to a file outside of it. That file is started under the path
-        // of the link.
+        // A link in a prefix may lead to a file outside of the prefix. That file is started under
+        // the path of the link.
         for (file, facts) in corpus.files.entries() {
             if facts.audited && !seen.contains(&file) && !plan.every_file_is_root {
                 walked.push(Start { file, path: typed(&facts.typed) });
@@ -101,8 +102,8 @@ fn depends_on_origin(corpus: &Corpus, file: FileId) -> bool {
         && facts.object().is_some_and(|object| object.role == Role::Program && has_token(object))
 }
 
-/// The path of a file as the loader gets it. A path without a slash gets `./` in front: otherwise,
-/// the loader would search for it by name.
+/// The path of a file as the loader gets it. A path without a slash gets `./` in front:
+/// otherwise, the loader would search for the file by name.
 fn typed(path: &Path) -> Vec<u8> {
     let bytes = path.as_os_str().as_bytes();
     if bytes.contains(&b'/') { bytes.to_vec() } else { [b"./", bytes].concat() }

@@ -253,8 +253,8 @@ impl Formatter for Plain {
 }
 
 /// `word` for a POSIX shell, quoted if necessary. A word that [`show`] would change is put in
-/// dollar-single-quotes, with unprintable bytes as octal escapes (POSIX.1-2024, 2.2.4; bash, zsh
-/// and ksh support these quotes, older POSIX shells do not).
+/// dollar-single-quotes, with unprintable bytes as octal escapes (POSIX.1-2024, 2.2.4). bash, zsh
+/// and ksh support these quotes; older POSIX shells do not.
 pub fn shell(word: &[u8]) -> String {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"-_./+=:,@%".contains(b);
     let text = show(word);
@@ -311,8 +311,8 @@ pub(crate) fn nearest<'a>(
     known.into_iter().filter(|_| sane).filter_map(near).min().map(|(.., name)| name)
 }
 
-/// The second half of a message about an unknown word: a question about the nearest of `known`. If
-/// none is similar enough, `otherwise`.
+/// The second half of a message about an unknown word. It asks about the most similar name in
+/// `known`; if no name is similar enough, it is `otherwise`.
 pub(crate) fn did_you_mean<'a>(
     typed: &str,
     known: impl IntoIterator<Item = &'a str>,

@@ -1,6 +1,6 @@
-//! Facts and queries that only some rules need. Each rule declares the ones that it needs, and the
-//! plan holds the union over the enabled rules. All others are not computed.
-//! [`crate::format::Reading`] states how much of a file is read for these facts.
+//! Facts and queries that only some rules need. Each rule declares the facts and queries that it
+//! needs. The plan holds the union over the enabled rules, and the audit computes only this
+//! union. [`crate::format::Reading`] states how much of a file is read for these facts.
 
 /// A set of optional facts and queries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,8 +1,8 @@
 //! Finds the packages of an archive: the Debian package that installs it, the pkg-config package
 //! that links it, and the CMake package that imports it. The pkg-config and CMake packages come
-//! from package files that name the archive, in the usual directories beside it. `fix::owners` uses
-//! this module for the archives of findings and fixes, and the view `archive` for the archives that
-//! it shows.
+//! from package files that name the archive, in the usual directories beside the archive.
+//! `fix::owners` uses this module for the archives of findings and fixes, and the view `archive`
+//! for the archives that it shows.
 
 use super::cmake_package_name;
 use super::owners::{Owned, Owners, contents};
@@ -40,7 +40,7 @@ pub struct ArchiveOwner {
     pub package: Option<String>,
     /// The pkg-config package that links the archive.
     pub pkg_config: Option<String>,
-    /// The CMake package that imports the archive, and its target for the archive.
+    /// The CMake package that imports the archive, and the imported target.
     pub cmake: Option<CMakeTarget>,
 }
 
@@ -59,8 +59,8 @@ pub struct ArchiveOwners {
 }
 
 impl ArchiveOwners {
-    /// Finds the owners of the archives at `paths`. Also finds the installed archives with one of
-    /// `names` (`foo` for `libfoo.a`), at most three for a name, and their owners.
+    /// Finds the packages of the archives at `paths`. For each of `names` (`foo` for
+    /// `libfoo.a`), also finds at most three installed archives, with their packages.
     pub fn find(tree: &dyn Tree, paths: &BTreeSet<PathBuf>, names: &BTreeSet<Vec<u8>>) -> Self {
         let mut out = Self::default();
         if paths.is_empty() && names.is_empty() {
@@ -148,8 +148,8 @@ struct Beside<'a> {
     cmake: FastMap<&'a Path, CMakeTarget>,
 }
 
-/// Rank of a pkg-config package among those that link one archive. It is the index of the archive
-/// in `Libs`, then the number of libraries in `Libs`; the lowest rank wins.
+/// Rank of a pkg-config package among those that link one archive. The rank consists of the index
+/// of the archive in `Libs`, and of the number of libraries in `Libs`. The lowest rank wins.
 type Rank = (usize, usize);
 
 impl<'a> Beside<'a> {
@@ -259,8 +259,9 @@ fn files(tree: &dyn Tree, dirs: &[PathBuf], end: &str) -> Vec<PathBuf> {
     out.into_iter().collect()
 }
 
-/// Files of CMake packages that CMake finds for libraries in `dir` (cmake-commands(7),
-/// `find_package`): `lib*/cmake/NAME/`, `share/cmake/NAME/` and `share/NAME/cmake/`.
+/// The files of CMake packages in the directories where CMake looks for packages of libraries in
+/// `dir` (cmake-commands(7), `find_package`): `lib*/cmake/NAME/`, `share/cmake/NAME/` and
+/// `share/NAME/cmake/`.
 fn files_of_cmake(tree: &dyn Tree, dir: &Path, prefix: Option<&Path>) -> Vec<PathBuf> {
     let mut roots = vec![dir.to_path_buf()];
     roots.extend(prefix.iter().flat_map(|prefix| [prefix.join("lib"), prefix.join("share")]));
@@ -333,9 +334,10 @@ fn location<'t>(text: &'t [u8], command: &CommandInvocation) -> Option<(&'t [u8]
     None
 }
 
-/// The name of the CMake package to which `file` belongs, by the configuration files in its
-/// directory. If there are several, `file` belongs to the package with the longest name that is a
-/// prefix of the file's name. `None` if there is no such package.
+/// The name of the CMake package to which `file` belongs. Candidates are the packages with a
+/// configuration file in the same directory. If there are several candidates, the name of `file`
+/// must begin with the name of the package, and the longest package name wins. `None` if no
+/// package fits.
 fn package_of(tree: &dyn Tree, file: &Path) -> Option<String> {
     let dir = file.parent()?;
     let files = files(tree, &[dir.to_path_buf()], ".cmake");

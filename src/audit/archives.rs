@@ -34,8 +34,8 @@ pub(super) struct Unbound<'a> {
     pub(super) prefixes: &'a Prefixes,
 }
 
-/// Limit for the number of audited objects: a package has fewer, a whole system more. Up to this
-/// number, the audited archives beside objects with undefined symbols are read.
+/// Limit for the number of audited objects: a package has fewer objects, and a whole system has
+/// more. Up to this number, the audited archives beside objects with undefined symbols are read.
 const MOST_OBJECTS: usize = 1000;
 
 /// Reads the members of the archives that this run needs, and the symbols of relocatable objects.
@@ -63,9 +63,10 @@ fn objects(corpus: &Corpus) -> Vec<FileId> {
 }
 
 /// For a run that is about archives: reads the members of all archives, and the symbols of start
-/// files and of the objects given by name. The collector keeps only the names that later steps look
-/// up in these files: requested names, and `unbound`. To verify fixes, it also keeps all references
-/// of objects with an undefined reference, and of the libraries that such objects need.
+/// files and of the objects given by name. The collector keeps only the names that later steps
+/// look up in these files: the names in `Plan::symbols` and in `unbound`. To verify fixes, the
+/// collector also keeps all references of each object with an undefined reference, and of the
+/// libraries that this object needs.
 pub(super) fn read_all(
     plan: &Plan,
     corpus: &mut Corpus,
@@ -88,8 +89,8 @@ pub(super) fn read_all(
         wanted.then_some(file)
     };
     let wanted = corpus.files.entries().filter_map(is_wanted).collect();
-    // If the plan describes a link, an archive may define any reference of a shared object, bound
-    // or not.
+    // If the plan describes a link, an archive may define any reference of a shared object, even
+    // a reference that a library defines at load.
     let inputs = corpus.files.iter().filter(|facts| plan.link.is_some() && facts.audited);
     let inputs = inputs.filter_map(FileFacts::object);
     let referred = linked_again(corpus, bound).chain(inputs).flat_map(|object| {
@@ -148,8 +149,8 @@ pub(super) fn definitions(
     out
 }
 
-/// Reads the members of the files in `wanted`. The set has an entry for each archive among them,
-/// and for each object whose path is in `lazy`.
+/// Reads the members of the files in `wanted`. The returned set has an entry for each archive in
+/// `wanted`, and for each object in `wanted` whose path is in `lazy`.
 fn shelve(
     lazy: &[PathBuf],
     corpus: &mut Corpus,

@@ -70,7 +70,8 @@ pub(super) fn bind(
             started: !plan.as_ldd,
             unique: None,
         };
-        // If all bindings are requested, those of a plugin depend on those of its host program.
+        // If all bindings are requested, a plugin is bound after its host program, because its
+        // bindings depend on the program's.
         let waits = |host: &RootId| plan.facts && done[host.index()].is_none();
         let open =
             |root: &RootId| done[root.index()].is_none() && !hosts.get(root).is_some_and(waits);
@@ -231,8 +232,8 @@ pub fn bind_names(
     NamedBindings { symbols, bindings, archives }
 }
 
-/// The closure of each file that was resolved without a host program, as an entry point or only to
-/// be bound.
+/// For each file that was resolved without a host program, its closure. The file is either an
+/// entry point, or was resolved only to bind it in its own closure.
 fn lone_closures(closures: &Closures) -> FastMap<FileId, &Closure> {
     let mut lone: FastMap<FileId, &Closure> = FastMap::default();
     for closure in closures.roots.iter().filter(|closure| closure.root.host.is_none()) {

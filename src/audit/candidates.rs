@@ -1,7 +1,7 @@
 //! Finds files, audited or not, that have the name of a missing library and are in the prefix of
-//! the object that needs it. This module lists directories and opens no file. `missing-library`
-//! uses these files to tell a library outside of the search path from an absent one. `diagnosis`
-//! looks up symbols in the files.
+//! the object that needs the library. This module lists directories and opens no file. The rule
+//! `missing-library` uses the files to tell a library outside of the search path from an absent
+//! one. `diagnosis` looks up symbols in the files.
 
 use crate::diagnosis::MissingNeed;
 use crate::facts::{Corpus, FileFacts};
@@ -15,7 +15,8 @@ use crate::tree::{DirEntryKind, EntryType, Tree};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Directories of kernel file systems, which are skipped: they hold many names and no libraries.
+/// Directories of kernel file systems. The search skips them, because they hold many names and
+/// no libraries.
 const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
 /// Maximum number of entries below one prefix: more than a whole `/usr` has. The listing of a
@@ -71,9 +72,10 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// Searches the prefix of every object with a missing library. A prefix that the walks covered
-    /// is listed only for names that the walks may have seen there. A prefix is listed a second
-    /// time only for new names without `.so`, because a listing keeps all names with `.so`.
+    /// Searches the prefix of every object with a missing library. If the walks have listed the
+    /// whole prefix, the search lists it again only for names that the walks may have seen. A
+    /// prefix is listed a second time only for new names without `.so`, because a listing keeps
+    /// all names with `.so`.
     pub(super) fn search(
         &mut self,
         tree: &dyn Tree,
@@ -171,8 +173,9 @@ impl Candidates {
     }
 }
 
-/// The files below a directory that have one of `names`, by name, sorted. At most eight are kept
-/// for a name, and none if there are more than 300,000 entries below the directory.
+/// The files below a directory that have one of `names`, by name, sorted. At most eight files
+/// are kept for each name. The result is empty if there are more than 300,000 entries below the
+/// directory.
 pub fn named_below(
     tree: &dyn Tree,
     directory: &Path,
@@ -185,8 +188,8 @@ pub fn named_below(
 }
 
 /// The files below `prefix` whose name contains `.so` or is one of `names`, by name. At most
-/// `MOST_OF_NAME` are kept for a name. All directories of one depth are listed at once. Links to
-/// directories outside of the prefix are followed, each directory once.
+/// `MOST_OF_NAME` files are kept for each name. All directories of one depth are listed at once.
+/// Links to directories outside of the prefix are followed, each directory once.
 fn list(tree: &dyn Tree, prefix: &Path, names: &FastSet<OsString>) -> Listing {
     let mut out = Listing::default();
     let mut todo = vec![prefix.to_path_buf()];
@@ -286,7 +289,7 @@ fn leads_out(tree: &dyn Tree, real: &Path, prefix: &Path) -> bool {
         && !tree.is_of_kernel(real)
 }
 
-/// True if the file is for the machine of an object that needs a missing library of this name.
+/// True if the file is for the machine of an object that lacks a library with the file name `name`.
 fn serves(corpus: &Corpus, facts: &FileFacts, name: &OsStr, missing: &[MissingNeed]) -> bool {
     let target = |facts: &FileFacts| facts.object().map(|object| object.header.target());
     let of_name = missing.iter().filter(|one| file_name(&one.name) == Some(name));

@@ -7,8 +7,8 @@ use crate::tree::walk::{GivenPath, UnreadablePath, WalkTotals};
 use crate::tree::{EntryType, Tree};
 use std::collections::BTreeSet;
 
-/// The stated prefix, the prefixes of the given paths, and the prefixes of all packages with a file
-/// in the corpus.
+/// The prefix that the user stated, the prefixes of the given paths, and the prefixes of all
+/// packages that have a file in the corpus.
 pub(super) fn prefixes(
     plan: &Plan,
     given: &[GivenPath],

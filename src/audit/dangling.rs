@@ -43,8 +43,8 @@ fn beside(path: &Path, target: &Path) -> PathBuf {
     without_dots(&path.parent().unwrap_or(path).join(target))
 }
 
-/// Reads the dangling links at `links`. `places` has the absolute path of each. Links that cannot
-/// be read are added to `problems`.
+/// Reads the dangling links at `links`. `places` has the absolute path of each link. Links that
+/// cannot be read are added to `problems`.
 pub(super) fn read(
     tree: &dyn Tree,
     places: Vec<PathBuf>,

@@ -115,8 +115,8 @@ fn has_soname(facts: &FileFacts, start: &[u8]) -> bool {
     facts.object().and_then(Object::soname).is_some_and(|soname| soname.starts_with(start))
 }
 
-/// Reads the header of one database, unless it is a text file. `None` if it is not a regular file.
-/// The error is a reason for the report.
+/// Reads the header of one database, unless the database is a text file. `None` if `path` leads
+/// to something other than a regular file. The error is the reason that the report shows.
 fn read(tree: &dyn Tree, path: &Path, name: DatabaseName) -> Result<Option<Database>, String> {
     let Opened::File(handle) = tree.open(path).map_err(describe)? else { return Ok(None) };
     let is_text = path.extension() == Some(OsStr::new("txt"));

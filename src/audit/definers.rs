@@ -16,8 +16,8 @@ use crate::resolve::start::Start;
 use crate::tree::Tree;
 use std::os::unix::ffi::OsStrExt as _;
 
-/// The input of the search for candidates for missing libraries. `missing` grows: the libraries
-/// that candidates lack are searched for too.
+/// The input of the search for candidates for missing libraries. `missing` grows, because the
+/// search also looks for the libraries that a candidate lacks.
 pub(super) struct DefinerSearch<'a> {
     pub(super) plan: &'a Plan,
     pub(super) tree: &'a dyn Tree,

@@ -1,6 +1,7 @@
-//! The stage between binding and the rules. It decides what becomes of each undefined symbol: a
-//! missing library explains it, a host program or system library is assumed to define it, or a
-//! finding reports it. `crate::diagnosis` makes the decision; this module reads the facts for it.
+//! The stage between binding and the rules. The stage decides what becomes of each undefined
+//! symbol. A missing library explains the symbol, a host program or system library is assumed to
+//! define it, or a finding reports it. `crate::diagnosis` makes the decision; this module reads
+//! the facts that the decision needs.
 
 use super::archives;
 use super::binding::BoundClosures;
@@ -104,8 +105,8 @@ impl Diagnosing<'_> {
         (candidates, libraries)
     }
 
-    /// Infers host programs of plugins from the symbols and libraries that the plugins lack. Empty
-    /// if the plan does not request this.
+    /// Infers host programs of plugins from the symbols and libraries that the plugins lack.
+    /// Empty if the plan does not request inference, or if every file is an entry point.
     fn inferred(
         &self,
         facts: &SharedFacts<'_, '_>,

@@ -18,12 +18,12 @@ use crate::wants::Wants;
 pub struct MissingDlopen {
     /// The object with the note.
     pub file: FileId,
-    /// Index of the entry among the required libraries of the object's notes.
+    /// Index of the library among those that the object's notes require.
     pub entry: usize,
     /// The first entry point under which dlopen fails.
     pub root: RootId,
-    /// The loader's message, if the loader finds a file of one of the names but refuses to load it.
-    /// `None` if it finds no file.
+    /// The loader's message, if the loader finds a file with one of the names but refuses to
+    /// load it. `None` if the loader finds no file.
     pub stopped: Option<&'static str>,
 }
 
@@ -76,8 +76,9 @@ struct DlopenSearch<'a, 'c> {
 }
 
 impl DlopenSearch<'_, '_> {
-    /// `Ok` if `module` can open the library of an entry under one of its names. The error is the
-    /// loader's message about the first file that it refuses, if any.
+    /// `Ok` if dlopen, called by `module`, opens the required library with this index under one
+    /// of its names. The error is the loader's message about the first file that the loader
+    /// refuses; `None` if it finds no file.
     fn opens_one(
         &mut self,
         closure: &Closure,

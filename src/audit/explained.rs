@@ -1,5 +1,6 @@
-//! Computes evidence that several rules use: the paths tried for each missing library, and the
-//! archive members that refer to undefined symbols. The run computes it once, before the rules.
+//! Computes evidence that several rules use: the paths at which the loader looks for each
+//! missing library, and the archive members that refer to undefined symbols. The run computes
+//! this evidence once, before the rules.
 
 use super::Audit;
 use super::trace::{Traces, trace};

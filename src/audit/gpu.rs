@@ -32,8 +32,8 @@ const MOST_INDEX: u64 = 64 << 20;
 /// Maximum number of names that are kept from one directory.
 const MOST_NAMES: usize = 200_000;
 
-/// Reads the device code that the plan requests. The result is empty if it requests none, or if no
-/// file may have device code.
+/// Reads the device code that the plan requests. The result is empty if the plan requests none,
+/// or if no file may have device code.
 pub(super) fn find(
     plan: &Plan,
     tree: &dyn Tree,
@@ -73,8 +73,9 @@ pub(super) fn find(
     out
 }
 
-/// The read depth of each file. The budget of inflated bytes is divided among the files in their
-/// order, by the sizes that headers state. The result then does not depend on threads.
+/// The read depth of each file. The budget of inflated bytes is given out in the order of the
+/// files. Each file gets the size that its headers state, or the rest of the budget if the rest
+/// is smaller. The result then does not depend on the order of threads.
 fn depths(
     whole: Depth,
     corpus: &Corpus,
@@ -219,8 +220,8 @@ fn data_sets(tree: &dyn Tree, corpus: &Corpus, packs: &BTreeSet<PathBuf>, out: &
             continue;
         }
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { continue };
-        // A subdirectory of a library's data directory, with files for one GPU, is part of that
-        // directory.
+        // A library's data directory may have a subdirectory with the files for one GPU. This
+        // subdirectory is treated as a part of the data directory.
         let above = dir.parent().filter(|above| libraries.contains_key(*above));
         let here = code.entry(above.unwrap_or(dir).to_path_buf()).or_default();
         here.insert(name.as_bytes().to_vec(), offers(own));

@@ -1,9 +1,9 @@
-//! Finds files of the system, outside of the audited files, that define undefined symbols or have
-//! the name of a missing library. Symbols are looked up in libraries of the loader's default
-//! directories and ld.so.cache, and in programs, which may load the object as a plugin. The names
-//! of missing libraries are looked up in the file lists of installed packages. Rules report these
-//! files as evidence. The files change no level, cause or fingerprint, and are not added to the
-//! corpus.
+//! Finds files of the system, outside of the audited files, that define undefined symbols or
+//! have the name of a missing library. Symbols are looked up in libraries of the loader's
+//! default directories and ld.so.cache, and in programs, because a program may load the object
+//! with the symbol as a plugin. The names of missing libraries are looked up in the file lists
+//! of installed packages. Rules report these files as evidence. The files change no level, cause
+//! or fingerprint, and are not added to the corpus.
 //!
 //! Only names without a candidate in the audited files, the prefix and `--lib-path` are looked up.
 //! If the policy is a whitelist, no name is looked up, so that the report is the same on every
@@ -42,8 +42,8 @@ use std::sync::Arc;
 /// Maximum number of paths of libraries and programs that are looked up. Debian's 59,000 packages
 /// have fewer libraries in default directories.
 const MOST_FILES: usize = 20_000;
-/// Limit, in bytes, for the dynamic tables of the libraries and programs that are read. No further
-/// files are read beyond it.
+/// Limit, in bytes, for the dynamic tables of the libraries and programs that are read. Once the
+/// total exceeds this limit, no further files are read.
 const MOST_BYTES: usize = 512 << 20;
 /// Number of files that are read in parallel between two checks of `MOST_BYTES`.
 const AT_ONCE: usize = 256;
@@ -70,8 +70,8 @@ pub struct InstalledFile {
     pub package: Option<String>,
 }
 
-/// The relation between a file of the system and the process of an object, where the file defines
-/// undefined symbols of the object.
+/// How a file of the system relates to the process that loads an object. The file defines
+/// undefined symbols of this object.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum DefinerKind {
     /// A library that the process does not load.
@@ -91,7 +91,7 @@ struct Definer {
     symbols: FastSet<Box<[u8]>>,
 }
 
-/// A file with the name of a missing library that the list of an installed package contains.
+/// A file that an installed package lists, and that has the name of a missing library.
 pub struct InstalledLibrary {
     /// The path of the library, and the package that lists it.
     pub file: InstalledFile,
@@ -115,8 +115,8 @@ impl Installed {
         defining.map(|definer| (&definer.file, definer.kind))
     }
 
-    /// The files of installed packages with the name of a missing library. They are libraries for
-    /// `target` that a process with `libc` can load, or no longer exist.
+    /// The files of installed packages with the name of a missing library. Each file is a
+    /// library for `target` that a process with `libc` can load, or no longer exists.
     pub fn libraries(
         &self,
         name: &[u8],
@@ -154,8 +154,8 @@ struct UnresolvedObject<'a> {
 
 /// A file of the system that defines some of the looked-up symbols.
 struct Hit {
-    /// The path of the file. Links in its directory are resolved, so that lists of packages have
-    /// the same path.
+    /// The path of the file, with the links in its directory resolved: the file lists of
+    /// packages contain this path.
     real: PathBuf,
     /// The path that reports show: a link in the same directory that is named after the file's
     /// soname, or else `real`.
@@ -267,9 +267,10 @@ impl InstalledSearch<'_> {
         out
     }
 
-    /// The files in which symbols are looked up. These are the libraries that the loaders of these
-    /// objects find by name in default directories and ld.so.cache, and the programs of the system.
-    /// Audited files and files of `--lib-path` are left out: they were searched before.
+    /// The files in which symbols are looked up. These are the programs of the system, and the
+    /// libraries that the loaders of the objects in `open` find by name in default directories
+    /// and ld.so.cache. Audited files and files of `--lib-path` are left out, because they were
+    /// searched before.
     fn files(&self, open: &BTreeMap<FileId, UnresolvedObject<'_>>) -> Vec<SystemFile> {
         let BoundClosures { resolver, closures, .. } = self.bound;
         let mut loaders: Vec<_> =
@@ -341,8 +342,8 @@ impl InstalledSearch<'_> {
         out
     }
 
-    /// Reads the tables of one file. Returns their size in bytes, and the file if it defines any of
-    /// `names`.
+    /// Reads the tables of one file. Returns the size of the tables in bytes, and the file if it
+    /// defines any of `names`.
     fn hit(&self, place: &SystemFile, names: &RequestedNames) -> (usize, Option<Hit>) {
         let path = place.path();
         let reading = Reading { tables: true, ..Reading::default() };
@@ -378,10 +379,10 @@ impl InstalledSearch<'_> {
     }
 
     /// At most three libraries and three programs for an object. A library defines some of the
-    /// object's undefined symbols; libraries with the most symbols come first. A program defines
-    /// all of the object's undefined symbols. Files that the process loads are skipped, because
-    /// lookups have searched them. Files for another C library are skipped too. For an object in a
-    /// store, only files of that store are taken; for other objects, only files outside of stores.
+    /// object's looked-up symbols; libraries with the most of these symbols come first. A program
+    /// defines all of them. Files that the process loads are skipped, because lookups have searched
+    /// them. Files for another C library are skipped too. For an object in a store, only files of
+    /// that store are taken; for other objects, only files outside of stores.
     fn chosen<'h>(
         &self,
         file: FileId,
@@ -449,8 +450,8 @@ impl InstalledSearch<'_> {
     }
 }
 
-/// A file of the system that is reported for an object, and the object's undefined symbols that it
-/// defines.
+/// A file of the system that is reported for an object, and those undefined symbols of the
+/// object that the file defines.
 struct Chosen<'h> {
     hit: &'h Hit,
     kind: DefinerKind,

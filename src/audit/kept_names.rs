@@ -17,8 +17,8 @@ pub(super) fn names_files(policy: &Policy) -> bool {
 /// Decides by file names which paths the walk keeps: those that a policy may require, and those of
 /// wheel metadata.
 pub(super) struct KeptNames {
-    /// Patterns of file names. `None` if the end of a required path is too complex for one: any
-    /// name then matches.
+    /// Patterns of file names. `None` if the last part of a required path cannot be told from
+    /// its pattern: any name then matches.
     names: Vec<Option<Pattern>>,
 }
 

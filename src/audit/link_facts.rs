@@ -1,6 +1,6 @@
-//! Reads the sections and relocations of archive members and relocatable objects. With them,
-//! `cover` removes undefined names that a linker would not report. The view `archive` and fixes
-//! call this module.
+//! Reads the sections and relocations of archive members and relocatable objects. `cover` uses
+//! these facts to remove undefined names that a linker would not report. The view `archive` and
+//! fixes call this module.
 
 use super::Audit;
 use crate::cover::{

@@ -20,10 +20,10 @@ use std::sync::Arc;
 pub const LIBC_NONSHARED: &[&[u8]] =
     &[b"__stack_chk_fail_local", b"at_quick_exit", b"atexit", b"pthread_atfork"];
 
-/// Libraries that are linked whenever another library is linked. Each row has the start of that
-/// library's soname, and the starts of the sonames of its companions. `libc.so` is a linker script
-/// that names the loader. `libc++.so` is a linker script that names its ABI library and, on Debian,
-/// LLVM's unwinder. `libgfortran.spec` names `libquadmath`.
+/// Libraries with companions: whenever the library is linked, its companions are linked too. Each
+/// row has the start of the library's soname, and the starts of the sonames of its companions.
+/// `libc.so` is a linker script that names the loader. `libc++.so` is a linker script that names
+/// its ABI library and, on Debian, LLVM's unwinder. `libgfortran.spec` names `libquadmath`.
 const COMPANIONS: &[(&[u8], &[&[u8]])] = &[
     (b"libc.so.", &[b"ld-linux", b"ld64.so.", b"ld.so.", b"libgcc_s.so."]),
     (b"libc++.so.", &[b"libc++abi.so.", b"libm.so.", b"libunwind.so.1"]),
@@ -97,11 +97,11 @@ pub fn link_references(object: &Object, versioned: bool) -> Vec<(Box<[u8]>, Symb
 }
 
 impl Audit {
-    /// The references of a file that archives may satisfy. `None` if the file is neither an object
-    /// nor LLVM bitcode, or cannot be read.
+    /// The references in `file` that archives may satisfy. `None` if the file is neither an
+    /// object nor LLVM bitcode, or cannot be read.
     ///
-    /// If `input` is set, a shared object is an input of a link. The result then has all its
-    /// references, not only those that stay undefined at load.
+    /// If `input` is set, a shared object counts as an input of a link: the result has all
+    /// references of the object. Otherwise, it has only the references that stay undefined at load.
     pub fn cover_root(&self, file: FileId, input: bool) -> Option<ReferringFile> {
         let facts = &self.corpus.files[file];
         let object = match &facts.content {

@@ -138,8 +138,8 @@ pub struct Audit {
     pub linked: Vec<(PathBuf, PathBuf)>,
     /// Dangling links with the name of a library.
     pub dangling: Vec<DanglingLink>,
-    /// For each libc.so.6 and each loader that loads it from another directory: the loader in the
-    /// directory of the libc. Omitted if both loaders have the same contents.
+    /// For each libc.so.6 and each loader that loads it from another directory: the loader in
+    /// the directory of the libc. A pair is omitted if both loaders have the same contents.
     own_loaders: FastMap<(FileId, FileId), FileId>,
     /// Libraries that the notes of objects require, and that dlopen cannot open.
     pub missing_dlopens: Vec<MissingDlopen>,
@@ -151,8 +151,8 @@ pub struct Audit {
     pub package_text: PackageText,
     /// The text files that the walk listed.
     texts: Texts,
-    /// All files in the order in which `ldd` would list them, each with its entry point; `None` for
-    /// a file that cannot be one. Filled only with [`Plan::every_file_is_root`].
+    /// All files in the order in which `ldd` would list them, each with its entry point; `None`
+    /// for a file that cannot be an entry point. Filled only with [`Plan::every_file_is_root`].
     pub listing: Vec<(PathBuf, Option<RootId>)>,
     /// The results of the cross-check, if requested.
     pub cross_check: Option<CrossCheck>,
@@ -212,9 +212,9 @@ impl Audit {
         self.own_loaders.get(&(libc, loader)).copied()
     }
 
-    /// The part of `names` that the walks may have met in the directories that they listed. The
-    /// walks store only hashes of names, so a name may be kept by mistake. For rules that declare
-    /// `Wants::NAMES_MET`.
+    /// Those of `names` that may occur in the directories that the walks listed. The walks store
+    /// only hashes of names, so the result may contain a name that occurs in none of them. For
+    /// rules that declare `Wants::NAMES_MET`.
     pub fn names_met(&self, mut names: FastSet<OsString>) -> FastSet<OsString> {
         self.met.narrow(&mut names);
         names
@@ -287,8 +287,9 @@ pub fn read(plan: &Plan, tree: &dyn Tree, seen: &AtomicUsize) -> AuditInput {
     AuditInput { audited, providers }
 }
 
-/// Device and inode of each given object. If such an object is also below a `--lib-path`, that walk
-/// skips it: it can be larger than all other files there. Empty without `--lib-path`.
+/// Device and inode of each ELF file that the command line names. If such a file is also below a
+/// `--lib-path`, the walk of `--lib-path` skips it, because it can be larger than all other
+/// files there. Empty without `--lib-path`.
 fn given(plan: &Plan, tree: &dyn Tree) -> FastSet<(u64, u64)> {
     let named = plan.paths.iter().take(MOST_GIVEN).filter(|_| !plan.lib_paths.is_empty());
     let inode = |path: &PathBuf| {
@@ -321,8 +322,8 @@ impl Clock {
     }
 }
 
-/// The input of the stages: the facts and prefixes of the walked files. A finished audit returns it
-/// for an audit with other entry points, which then reads no file again.
+/// The input of the stages: the facts and prefixes of the walked files. A finished audit returns
+/// these facts for an audit with other entry points, which then reads no file again.
 pub struct Ground {
     corpus: Corpus,
     prefixes: Prefixes,
@@ -375,7 +376,7 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: AuditInput) -> Ground {
     let found = collector.placed(&given, &linked).into_iter().zip(&linked);
     let leads = |(place, link): (PathBuf, &PathBuf)| Some((place, tree.real_path(link).ok()?));
     let linked = found.filter_map(leads).collect();
-    // Two given names may resolve to one path, whose problem is then listed twice.
+    // Two given names may resolve to one path. A problem with this path is then listed twice.
     problems.arrange();
     problems.dedup();
     let mut prefixes = prefixes(plan, &given, tree, &corpus, &problems);
@@ -402,9 +403,9 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: AuditInput) -> Ground {
 }
 
 impl Ground {
-    /// The part of `tree` that the audit may read after the walk, if the policy is a whitelist. It
-    /// has the prefixes, the `--lib-path` directories and the `--host` programs. `None` without a
-    /// whitelist: the audit may then read all of `tree`.
+    /// The part of `tree` that the audit may read after the walk, if the policy is a whitelist.
+    /// It consists of the prefixes, the `--lib-path` directories and the `--host` programs.
+    /// `None` without a whitelist: the audit may then read all of `tree`.
     pub fn closed<'t>(&self, plan: &Plan, tree: &'t dyn Tree) -> Option<InsideTree<'t>> {
         let closed = plan.policy.is_closed().then(|| {
             let mut seen = self.prefixes.clone();

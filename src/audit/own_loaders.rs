@@ -24,8 +24,8 @@ const LIBC: &[u8] = b"libc.so.6";
 /// Maximum size, in bytes, of loaders whose contents are compared. glibc's loader has 0.3 MB.
 const MOST: u64 = 64 << 20;
 
-/// Finds, for each libc.so.6 and each loader that loads it from another directory, the loader
-/// beside the libc. The pair is omitted if both loaders have the same contents.
+/// For each pair of a libc.so.6 and a loader that loads it from another directory, finds the
+/// loader beside the libc.so.6. A pair is omitted if both loaders have the same contents.
 pub(super) fn find(
     plan: &Plan,
     tree: &dyn Tree,

@@ -1,6 +1,6 @@
-//! Finds the Debian packages that own files, in dpkg's lists of installed files. One pass over the
-//! lists looks up all names. `installed` looks up the owners of its candidates, `archive_owners`
-//! the owners of archives. Without dpkg's lists, no file has an owner.
+//! Finds the Debian packages that own files, in dpkg's lists of installed files. One pass over
+//! the lists looks up all names. `installed` looks up the owners of its candidates, and
+//! `archive_owners` looks up the owners of archives. Without dpkg's lists, no file has an owner.
 //!
 //! The result is the same as from `dpkg -S FILE`, with two exceptions. A path is also found if the
 //! list spells it through a link to its directory (`/lib` on a merged `/usr`). If a file is
@@ -20,9 +20,9 @@ use std::path::{Path, PathBuf};
 
 /// The directory of dpkg's file lists, each named after its package: `libfoo1:amd64.list`.
 const LISTS: &str = "/var/lib/dpkg/info";
-/// dpkg's list of diversions. Each has three lines: a path, the path to which dpkg moves the file,
-/// and the diverting package (`:` for the administrator). The diverting package's own file is not
-/// moved.
+/// dpkg's list of diversions. Each diversion has three lines: a path, the path to which dpkg
+/// moves the file, and the diverting package (`:` for the administrator). The diverting
+/// package's own file is not moved.
 const DIVERSIONS: &str = "/var/lib/dpkg/diversions";
 /// dpkg's list of the architectures whose packages may be installed, one per line, the system's own
 /// first.
@@ -32,8 +32,8 @@ const ARCHITECTURES: &str = "/var/lib/dpkg/arch";
 const AT_ONCE: usize = 256;
 /// Limit for one list, in bytes. A longer list is skipped.
 const MOST_OF_LIST: u64 = 32 << 20;
-/// Limit for all lists, in bytes. No further lists are read beyond it. A desktop has 4,000 lists
-/// with 40 MB in total.
+/// Limit for all lists, in bytes. Once the total exceeds this limit, no further lists are read.
+/// A desktop has 4,000 lists with 40 MB in total.
 const MOST_OF_ALL: usize = 256 << 20;
 /// Initial size, in bytes, of a thread's memory for lists. Most lists are shorter.
 const ROOM: usize = 256 << 10;
@@ -48,12 +48,12 @@ thread_local! {
 pub(super) struct Owned {
     /// The path, with links in its directory resolved if the directory exists.
     pub(super) path: PathBuf,
-    /// The name of the package. If the system has several architectures, it includes the package's
-    /// own, as in `libfoo1:amd64`.
+    /// The name of the package. If the system has several architectures, the name includes the
+    /// architecture, as in `libfoo1:amd64`.
     pub(super) package: String,
 }
 
-/// The paths with a requested file name that packages own, by file name.
+/// The paths that packages own and that end with a requested file name, by file name.
 #[derive(Default)]
 pub(super) struct Owners {
     by_name: FastMap<Box<[u8]>, Vec<Owned>>,
@@ -81,8 +81,8 @@ impl Owners {
         }
         let mut directories = Directories { tree, real: FastMap::default() };
         let diversions = diversions(&mut directories);
-        // A list has the path from which a file was diverted, not the path to which it was moved.
-        // Therefore the names of such paths are read too.
+        // A list has the original path of a diverted file, not the path to which dpkg moved the
+        // file. Therefore the names of the original paths are looked up too.
         let diverted = diversions.iter().filter(|one| names.contains(name_of(&one.to)));
         let diverted: Vec<Box<[u8]>> = diverted.map(|one| name_of(&one.from).into()).collect();
         names.extend(diverted);
@@ -157,7 +157,8 @@ fn listed<'l>(
     lists: &'l [PathBuf],
     names: &FastSet<Box<[u8]>>,
 ) -> Vec<(&'l Path, Vec<u8>)> {
-    // Few lines end like a requested name: a search for this end skips all others.
+    // Few lines end with the common end of all requested names. A search for this end skips the
+    // other lines.
     let end = [common_end(names), b"\n"].concat();
     let end = Finder::new(&end);
     let mut out = Vec::new();
@@ -217,8 +218,8 @@ fn common_end(names: &FastSet<Box<[u8]>>) -> &[u8] {
     })
 }
 
-/// The lines of a text that `end`, which includes a line feed, finds. The last line is returned too
-/// if it has no line feed.
+/// The lines of a text that end with the bytes of `end`, whose last byte is a line feed. If the
+/// last line has no line feed, it is always returned.
 fn lines_with_end<'t>(text: &'t [u8], end: &Finder<'t>) -> impl Iterator<Item = &'t [u8]> {
     let line = move |feed: usize| {
         let start = memchr::memrchr(b'\n', &text[..feed]).map_or(0, |before| before + 1);

@@ -1,6 +1,6 @@
-//! Reads the programs of the system on which a staging directory will be installed, because these
-//! programs may load staged plugins. They are read and resolved only if staged plugins have
-//! undefined symbols or missing libraries. Reports have no findings about them.
+//! Reads the programs of the system on which a staging directory will be installed, because
+//! these programs may load staged plugins. They are read and resolved only if staged plugins
+//! have undefined symbols or missing libraries. Reports have no findings about these programs.
 
 use super::beside;
 use super::binding::BoundClosures;
@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 /// Directories in which [`paths`] looks for programs.
 const DIRS: [&str; 5] = ["/usr/bin", "/usr/sbin", "/usr/libexec", "/bin", "/sbin"];
 
-/// The paths of all files and links in the directories of programs. The directories have their real
-/// paths, each once.
+/// The paths of all files and links in the directories of programs. Each directory is listed
+/// once, by its real path.
 pub(super) fn paths(tree: &dyn Tree) -> Vec<PathBuf> {
     // A system may lack some of these directories.
     let real = DIRS.iter().filter_map(|dir| tree.real_path(Path::new(dir)).ok());

@@ -14,8 +14,9 @@ use crate::plan::Plan;
 use crate::resolve::resolver::Resolver;
 
 impl Audit {
-    /// The names that two libraries in the scope of `root` define differently, with the definition
-    /// that references of the libraries get. Empty unless an enabled rule wants this query.
+    /// The names that two libraries in the scope of `root` define differently. Each name comes
+    /// with its definitions, and with the definition that each reference of a library gets.
+    /// Empty unless an enabled rule wants this query.
     pub fn duplicate_definitions(&self, root: RootId) -> &[DuplicateName] {
         self.queries.duplicates(root)
     }

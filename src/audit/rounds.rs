@@ -1,6 +1,6 @@
 //! The loop of a stage over missing facts: the stage returns requests ([`Need`]), the collector
-//! reads the facts, and the stage runs again. If a round answers no request, the loop would never
-//! end. This is an internal error, and ends the run.
+//! reads the facts, and the stage runs again. If a round answers no request, further rounds
+//! would not answer one either. This is an internal error, and ends the run.
 
 use crate::facts::collect::Collector;
 use crate::facts::{Corpus, Need};

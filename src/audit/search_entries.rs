@@ -33,8 +33,8 @@ pub struct SearchEntry {
     pub links: Vec<PathBuf>,
     /// The state of the directory.
     pub state: EntryState,
-    /// A world-writable directory through which every user can put other files into the directory;
-    /// `None` if there is none. It is in the path of `directory` or of one of `links`.
+    /// A world-writable directory that lets every user change the files in `directory`; `None`
+    /// if there is none. It is part of the path of `directory`, or of one of `links`.
     pub writable: Option<PathBuf>,
 }
 

@@ -37,10 +37,10 @@ pub struct Traced {
 /// Traced symbols by object and name.
 pub type Traces = FastMap<(FileId, Vec<u8>), Traced>;
 
-/// Decides which members are known to be in an object: the object exports one of their strong
-/// definitions. Other members may be in the object without an export, or not linked at all. Two
-/// kinds of exports prove nothing: a program's copies of data that a library defines, and `main`,
-/// which many archives define.
+/// Decides which members an object is known to contain: those of which the object exports a
+/// strong definition. Other members may be in the object without an export, or not linked at
+/// all. Two kinds of exports prove nothing: a program's copies of data that a library defines,
+/// and `main`, which many archives define.
 struct LinkedMembers<'a> {
     library: &'a ArchiveSet,
     /// Hashes of the names for which the object exports a strong definition.
@@ -164,8 +164,9 @@ pub fn trace(audit: &Audit, plan: &Plan) -> Traces {
 }
 
 /// The best archive with members that may be listed, and these members. `places` has the rank of
-/// each archive, the best first, and true if all its members may be listed. Otherwise, only members
-/// known to be in the object may be listed. `None` if no archive has such a member.
+/// each archive (0 is the best) and a flag. If the flag is true, all members of the archive may
+/// be listed; otherwise, only members known to be in the object. `None` if no archive has a
+/// member that may be listed.
 fn referring<'r>(
     groups: impl Iterator<Item = (ArchiveId, &'r [MemberId])>,
     places: &FastMap<ArchiveId, (usize, bool)>,

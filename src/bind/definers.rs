@@ -1,7 +1,7 @@
 //! An index of the definitions in a wide scope. Without the index, each lookup asks the Bloom
-//! filters of all objects in turn, which takes quadratic time. With it, a lookup asks only the
-//! objects whose hash table contains the hash of the name. `lookup` builds the index once its
-//! lookups have cost as much as the index would.
+//! filters of all objects in turn, which takes quadratic time. With the index, a lookup asks
+//! only the objects whose hash table contains the hash of the name. `lookup` builds the index
+//! once its lookups have cost as much as building the index would.
 
 use crate::format::elf::tables::Tables;
 
@@ -17,8 +17,8 @@ pub(super) struct Definers {
 }
 
 impl Definers {
-    /// Indexes the objects of a scope; `tables` has their tables in search order. `None` if they
-    /// have more than [`MOST`] definitions.
+    /// Indexes the objects of a scope; `tables` has their tables in search order. `None` if the
+    /// objects have more than [`MOST`] definitions.
     pub(super) fn new<'t>(tables: impl Iterator<Item = Option<&'t Tables>>) -> Option<Self> {
         let mut sorted = Vec::new();
         for (position, tables) in (0..).zip(tables) {

@@ -262,8 +262,8 @@ fn open_modules(
     Ok(out)
 }
 
-/// The result of binding a module in its own closure. `None` if there is none, or if it may not
-/// hold under this entry point.
+/// The result of binding a module in its own closure. `None` if the module was not bound in its
+/// own closure, or if the result may not hold under this entry point.
 fn settled<'a>(
     closure: &Closure,
     shared: BindingInput<'a>,

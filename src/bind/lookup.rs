@@ -55,7 +55,7 @@ impl Winner {
     }
 }
 
-/// A reference that is looked up together with others of its object.
+/// A reference that is looked up together with other references of its object.
 #[derive(Clone, Copy, Debug)]
 pub struct Pending {
     /// Index of the reference in `Object::references`.
@@ -91,7 +91,7 @@ impl ScopeObject<'_> {
     }
 }
 
-/// False for a hidden or local definition: the search continues after its object.
+/// False for a hidden or local definition: the search continues with the next object.
 fn can_win(candidate: &FoundSymbol) -> bool {
     !binds_local(candidate.visibility) && is_global(candidate.bind)
 }
@@ -130,8 +130,8 @@ impl<'v> Scope<'v> {
         if needs.is_empty() { Ok(scope) } else { Err(needs) }
     }
 
-    /// Adds an index of some names: `hashes` returns the GNU hashes of the indexed names that a
-    /// module defines, without their lowest bit. Other names are looked up in all objects. The
+    /// Adds an index of some names: `hashes` returns, without their lowest bit, the GNU hashes
+    /// of the indexed names that a module defines. Other names are looked up in all objects. The
     /// program ([`ROOT`]) is searched for every name.
     #[must_use]
     pub fn defining<'h>(mut self, hashes: impl Fn(ModuleId) -> &'h [u32]) -> Self {
@@ -157,9 +157,9 @@ impl<'v> Scope<'v> {
         self.known.get(&(hash & !1)).map(Vec::as_slice)
     }
 
-    /// The index of a wide scope. Builds it once the lookups, with `more` of them to come, cost as
-    /// much as the index. `None` before that, and if the scope has few objects or too many
-    /// definitions.
+    /// The index of a wide scope. Builds the index once all lookups so far, and the next `more`
+    /// lookups, cost as much as building it. `None` before that, and if the scope has few
+    /// objects or too many definitions.
     fn definers(&self, more: usize) -> Option<&Definers> {
         let objects = self.entries.len();
         if objects < WIDE {

@@ -1,11 +1,11 @@
 //! Binds references: finds the definition that each reference under an entry point gets, and the
 //! references without a definition.
 //!
-//! The rules come from `elf/dl-lookup.c` and `elf/do-rel.h`. `standalone` binds each object quickly
-//! in the scope of its own closure. `entry_point` combines these bindings under every entry point,
-//! and repeats only the lookups whose result may differ there. `relocation_pass` visits relocations
-//! where a reference is unbound or all bindings are requested. This module opens no file: it
-//! returns missing facts as needs.
+//! The rules come from `elf/dl-lookup.c` and `elf/do-rel.h`. `standalone` binds each object
+//! quickly in the scope of its own closure. `entry_point` combines these bindings under every
+//! entry point, and repeats only the lookups whose result may differ under that entry point.
+//! `relocation_pass` visits relocations where a reference is unbound or all bindings are
+//! requested. This module opens no file: it returns missing facts as needs.
 
 mod definers;
 pub mod entry_point;

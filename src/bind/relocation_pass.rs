@@ -63,8 +63,8 @@ struct LookedUpSymbol<'o> {
 
 impl<'v> RelocationPass<'_, 'v> {
     /// Relocates `module`. If `only` is given, relocations against other symbols are skipped.
-    /// Returns the messages, and the failure of the loader that ends the relocation, if any.
-    /// Appends to `bindings` if it is given.
+    /// Returns the messages, and the failure of the loader that ends the relocation, if any. If
+    /// `bindings` is given, appends the bindings to it.
     pub fn relocate(
         &mut self,
         module: ModuleId,
@@ -203,8 +203,8 @@ impl<'v> RelocationPass<'_, 'v> {
             winner = self.unique(asked.name, winner, copy, module);
         }
         if asked.protected && winner.module != module {
-            // A definition in another object never replaces a protected definition. The program's
-            // canonical PLT entry does, if no other object defines the function
+            // A definition in another object never replaces a protected definition. But the
+            // program's canonical PLT entry replaces it if no other object defines the function
             // (`_dl_lookup_symbol_x`).
             query.plt = true;
             let defined = self.scope.lookup(&query, route);
@@ -215,8 +215,8 @@ impl<'v> RelocationPass<'_, 'v> {
         Ok(Some(winner))
     }
 
-    /// True if an assertion in the loader's `check_match` fails. `provider`, which has no versions,
-    /// has the name of the file from which the reference requires its version.
+    /// True if an assertion in the loader's `check_match` fails: the reference requires its
+    /// version from a file with a name of `provider`, but `provider` has no versions.
     fn lost_versions(&self, object: &Object, version: u16, provider: ModuleId) -> bool {
         let Some(file) = object.versions.entry(version).and_then(|entry| entry.file) else {
             return false;
@@ -252,7 +252,8 @@ fn table(only: &FastSet<SymbolIndex>) -> Vec<bool> {
 pub struct Reports {
     /// At most [`MOST_REPORTS`] messages.
     pub list: Vec<RelocationMessage>,
-    /// Index in `list` by kind and symbol. Messages beyond the limit have indices after its end.
+    /// Index in `list` by kind and symbol. Messages beyond the limit have indices after the end
+    /// of `list`.
     places: FastMap<(MessageKind, SymbolIndex), u32>,
 }
 

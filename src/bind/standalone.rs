@@ -26,7 +26,7 @@ pub struct OpenReferences {
 }
 
 /// The file that each reference of an object binds to in its own closure, by index in
-/// `Object::references`; `None` for an undefined one.
+/// `Object::references`; `None` for an undefined reference.
 pub type Providers = Box<[Option<FileId>]>;
 
 /// Lookup rules that depend on the release of glibc.

@@ -17,8 +17,8 @@ use crate::resolve::{Closure, LOADER, ROOT};
 /// Symbols with the requested names, by file.
 pub type RequestedSymbols = FastMap<FileId, FastSet<SymbolIndex>>;
 
-/// Finds the symbols with these names in `files`. In an object without tables only its references
-/// are checked.
+/// Finds the symbols with these names in `files`. If the tables of an object were not read, only
+/// its references are checked.
 pub fn symbols(view: View<'_>, files: &[FileId], names: &RequestedNames) -> RequestedSymbols {
     let of_file = |file: &FileId| Some((*file, symbols_of(view.object(*file)?, names)));
     let found = parallel::map(files, of_file);

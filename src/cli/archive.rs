@@ -1,6 +1,6 @@
 //! The command `archive`: reads archives and the objects that are linked with them. Shows the
 //! members that the link needs, and the names that stay undefined. `--why-extract` and
-//! `--archive-stats` also write lld's tables.
+//! `--archive-stats` also write tables in lld's format.
 
 use super::exit::Exit;
 use super::link_line::{LeftOut, Typed};
@@ -75,7 +75,7 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
     let tables = options.why_extract.iter().chain(&options.archive_stats);
     let tables: Vec<&Path> = tables.map(PathBuf::as_path).collect();
     let mut prepared = prepare_with(shared, &typed, &options.from, &tables)?;
-    // The `-L` directories are not audited: only the libraries of `-l` are read from them.
+    // The `-L` directories are not audited: only the libraries that `-l` names are read there.
     let dirs = prepared.plan.paths.split_off(typed.len() - dirs.len());
     let sinks = sinks(shared, "archive", OUTPUTS)?;
     prepared.say_what_is_assumed(shared);
@@ -124,18 +124,18 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
     Ok(status)
 }
 
-/// The end of the error for an option that changes which sections `--gc-sections` keeps.
+/// The end of the error about an option that changes which sections `--gc-sections` keeps.
 const GC_SECTIONS: &str =
     "its effect on --gc-sections is not followed\nhelp: leave out one of the two";
 
-/// The name of the VERSION command for errors, if a linker script of the link has one. VERSION
-/// hides symbols, as `--version-script` does.
+/// The name of the command VERSION in errors; `None` if no linker script of the link has this
+/// command. VERSION hides symbols, as `--version-script` does.
 fn version_script(asked: &ArchiveQuestion) -> Option<&'static str> {
     asked.link.as_ref().is_some_and(|link| link.has_version_script).then_some("VERSION of a script")
 }
 
-/// The typed linker options that have no effect on this link. Fails for an option whose effect the
-/// audit does not follow.
+/// The linker options on the command line that have no effect on this link. Fails for an option
+/// whose effect the audit does not follow.
 fn options_without_effect(options: &ArchiveOptions) -> Result<Vec<&str>> {
     let LeftOut { ignored, hiding, keeping, refused, .. } = &options.left_out;
     if let Some(error) = refused {
@@ -152,7 +152,7 @@ fn options_without_effect(options: &ArchiveOptions) -> Result<Vec<&str>> {
     Ok(left_out.chain(exported).collect())
 }
 
-/// True if something is at the path, as typed or below a stage or the sysroot.
+/// True if the path exists: as typed, in a staging directory or in the sysroot.
 fn is_there(shared: &SharedOptions, path: &Path) -> bool {
     let here = DiskTree::new();
     let tops = shared.root.iter().chain(&shared.staged);
@@ -260,8 +260,8 @@ fn is_ordered(options: &ArchiveOptions) -> bool {
 }
 
 /// Returns the question about the link, the plan of the audit that answers it, and the linker
-/// scripts that were read. In the question, the files that a script names replace the script, and a
-/// file in `dirs` replaces each `-l`.
+/// scripts that were read. In the question, files replace each script and each `-l`: the files that
+/// the script names, and the library found in `dirs`.
 fn ask(
     options: &ArchiveOptions,
     prepared: &Prepared,
@@ -441,7 +441,7 @@ struct Nesting {
 }
 
 impl Nesting {
-    /// The state before the first input: for mold 1.10, that of the last `-Bstatic` or `-Bdynamic`.
+    /// The state before the first input. For mold 1.10, the last `-Bstatic` or `-Bdynamic` sets it.
     fn new(line: &[Typed], linker: cover::Linker) -> Self {
         let is_static = |typed: &Typed| match typed {
             Typed::Static(is_static) => Some(*is_static),
@@ -510,9 +510,9 @@ impl Nesting {
     }
 }
 
-/// Adds the files that replace one input, each as `item`, and the commands of its linker scripts. A
-/// GROUP of a script becomes `--start-group` and `--end-group`, except inside a `--start-group` of
-/// the line.
+/// Adds the files that replace one input, each as `item`, and the commands of the input's scripts.
+/// A GROUP of a script becomes `--start-group` and `--end-group`, except inside a `--start-group`
+/// of the line.
 fn add_inputs(
     link: &mut TypedLink,
     inputs: &ExpandedScripts,

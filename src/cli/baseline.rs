@@ -1,6 +1,6 @@
 //! Reads the files of `--baseline` and `--write-baseline` before the audit. After the audit, writes
-//! the file of `--write-baseline`, and shows its added and removed lines on stderr. `triage`
-//! defines the format.
+//! the file of `--write-baseline`, and shows its added and removed lines on stderr. The module
+//! `triage` defines the format of baselines.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for what options name")]
 
 use super::{SharedOptions, message, named, out};
@@ -17,14 +17,15 @@ const MOST_BYTES: u64 = 256 << 20;
 pub(super) struct Baselines {
     /// The baseline with which findings are compared.
     known: Option<Baseline>,
-    /// True if `known` waives findings (`--baseline`). False if it is only the old content of
-    /// `--write-baseline`.
+    /// True if `known` waives findings (`--baseline`). False if `known` is only the old content of
+    /// the file of `--write-baseline`.
     waives: bool,
     is_written: bool,
 }
 
 impl Baselines {
-    /// Reads the files of the options. An existing file of `--write-baseline` must be a baseline.
+    /// Reads the files that `--baseline` and `--write-baseline` name. If the file of
+    /// `--write-baseline` exists, it must be a baseline.
     pub(super) fn new(shared: &SharedOptions) -> Result<Self> {
         let of_lines =
             [("--fail-on-stale", shared.fail_on_stale), ("--fail-on-gone", shared.fail_on_gone)];
@@ -51,8 +52,8 @@ impl Baselines {
         self.known.as_ref().map(|baseline| BaselineUse { baseline, waives: self.waives })
     }
 
-    /// The new content of the file of `--write-baseline`; `None` without this option. With
-    /// `--baseline`, lines are only removed.
+    /// The new content of the file of `--write-baseline`; `None` without this option. If
+    /// `--baseline` is also given, lines are only removed.
     pub(super) fn rewrite(&self, triage: &Triage) -> Option<Rewrite> {
         let new = || rewrite(self.known.as_ref(), triage, !self.waives);
         self.is_written.then(new)

@@ -27,8 +27,8 @@ pub(super) fn check(shared: &SharedOptions, paths: &[PathBuf]) -> Result<Exit> {
     let mut progress = Progress::new(prepared.progress);
     let mut walked = Some(walk(plan, tree, &progress));
     let mut status = Exit::Clean;
-    // Outputs of link maps (`ldd`) treat every file as an entry point. A second run serves these
-    // outputs, because it reads files that the other outputs must not show.
+    // Outputs of link maps (`ldd`) treat every file as an entry point. They get a second run of
+    // their own, because this run reads files that the other outputs must not show.
     for every_file_is_root in [false, true] {
         let Some(share) = Share::of(&sinks, every_file_is_root, plan) else { continue };
         let Some(ground) = walked.take() else { break };
@@ -76,7 +76,7 @@ fn finish(shared: &SharedOptions, prepared: &Prepared, run: &AuditRun) -> Result
 }
 
 /// True if a PATH has no link map. `ldd` exits with 1 for a PATH without a link map, and so does a
-/// run that writes link maps to stdout. Other outputs do not show that PATH.
+/// run that writes link maps to stdout. Other outputs do not show a PATH without a link map.
 fn lacks_link_map(run: &AuditRun, paths: &[PathBuf]) -> bool {
     let listing = &run.audit.listing;
     listing.iter().any(|(path, root)| root.is_none() && paths.contains(path))

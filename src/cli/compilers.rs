@@ -5,11 +5,10 @@ use crate::order::Arrange as _;
 use crate::tree::{DirEntryKind, EntryType, Tree};
 use std::path::{Path, PathBuf};
 
-/// The directory of GCC's own files. It has a directory for each target, which has a directory for
-/// each release.
+/// The directory of GCC's own files. The files of one release are below it in `TARGET/RELEASE`.
 const GCC: &str = "/usr/lib/gcc";
 
-/// The archives in `LIBGCC_SPEC` of GCC.
+/// The archives that GCC's `LIBGCC_SPEC` links.
 const ARCHIVES: &[&str] = &["libgcc.a", "libgcc_eh.a"];
 
 /// The archives of all releases of GCC that are installed in `tree`.
@@ -19,8 +18,8 @@ pub(super) fn archives(tree: &dyn Tree) -> Vec<PathBuf> {
     files.filter(|file| tree.look(file).is_ok()).collect()
 }
 
-/// The directories in a directory, sorted. Links are left out, because a link may be a second name
-/// of a release: the full number on Debian.
+/// The subdirectories of `dir`, sorted. Symbolic links are left out, because a link may be a second
+/// name of a release. On Debian, this second name is the full version number.
 fn below(tree: &dyn Tree, dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     // An error is ignored: without the directory, GCC is not installed.

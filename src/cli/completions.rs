@@ -1,5 +1,5 @@
 //! The command `completions`: a completion script for a shell, with the options that the help of
-//! each command shows, and the names that they accept.
+//! each command shows, and the names that these options accept.
 
 use super::exit::Exit;
 use super::{diff, out};
@@ -48,9 +48,10 @@ fn is_added_by_clap(option: &Arg) -> bool {
     matches!(option.get_action(), Help | HelpLong | HelpShort | Version)
 }
 
-/// An option or operand of `command`, with the names that it accepts. The parser of the command
-/// line does not check these names, because linkaudit's own errors suggest names. Only bash gets
-/// the names of policies: bash completes file names if no name fits, and other shells would not.
+/// An option or operand of `command`, with the names that it accepts. clap does not check these
+/// names when it parses a command line: linkaudit reports an unknown name itself, and suggests a
+/// similar one. Only bash gets the names of policies. If no policy fits, bash completes file names;
+/// other shells would not.
 fn with_names(option: Arg, command: &str, shell: Shell) -> Arg {
     let rules = || RULES.iter().map(|rule| rule.id.as_str());
     let names: Vec<&'static str> = match option.get_id().as_str() {

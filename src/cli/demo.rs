@@ -1,5 +1,5 @@
-//! The command `demo`: builds the example, then shows and runs commands on it, as if they were
-//! typed.
+//! The command `demo`: builds an example, then shows commands on the example and runs them as if
+//! you had typed them.
 
 use super::exit::Exit;
 use super::{Cli, Command, Sandbox, SharedOptions, check, fix, lists, out};

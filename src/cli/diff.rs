@@ -1,5 +1,5 @@
-//! The command `diff`: reads a report or audits a directory for OLD and for NEW. Writes the new
-//! findings and the findings that disappeared. `crate::diff` compares OLD and NEW.
+//! The command `diff`: for each of OLD and NEW, reads a report or audits a directory. Writes the
+//! new findings and the findings that disappeared. `crate::diff` compares OLD and NEW.
 
 use super::exit::{self, Exit};
 use super::plan::{Prepared, prepare, sinks};
@@ -68,7 +68,7 @@ fn of_report(
 struct SideSource {
     name: String,
     of: SideInput,
-    /// The result of [`diff::apply_policy`].
+    /// Findings about unread paths that the policy allows: the result of [`diff::apply_policy`].
     allowed: Vec<ReportFinding>,
 }
 
@@ -85,8 +85,8 @@ impl SideSource {
         }
     }
 
-    /// Applies the levels and waivers of `policy` to the findings of a report. An audit of this run
-    /// has applied them already.
+    /// Applies the levels and waivers of `policy` to the findings of a report. If this run audited
+    /// the directory, the audit has applied them already.
     fn apply(&mut self, policy: &Policy) {
         if let SideInput::Report(report) = &mut self.of {
             self.allowed = diff::apply_policy(report, policy, plan::today());
@@ -164,7 +164,7 @@ pub(super) fn diff(shared: &SharedOptions, options: &DiffOptions) -> Result<Exit
     Ok(status)
 }
 
-/// Refuses options that name files to audit: in `diff`, OLD and NEW name them.
+/// Refuses options that name files to audit: `diff` audits only the files in OLD and NEW.
 fn refuse_lists(shared: &SharedOptions) -> Result<()> {
     if !shared.staged.is_empty() {
         bail!("`diff` has no --staged\nhelp: if OLD and NEW are staging directories, use --stages");

@@ -51,8 +51,8 @@ pub fn of_gpu(report: &Report, fail_on: FailOn) -> Exit {
     status(report, fail_on, |finding| finding.rule.starts_with("gpu-"))
 }
 
-/// The exit status of `fix`, which ignores findings with verified fixes. If `whole` is false, an
-/// output could not represent a name, and the status is [`Exit::Findings`].
+/// The exit status of `fix`, which ignores findings with verified fixes. `whole` is false if an
+/// output could not represent a name. The status is then [`Exit::Findings`].
 pub fn of_fix(report: &Report, fail_on: FailOn, whole: bool) -> Exit {
     let is_open = |finding: &ReportFinding| !finding.has_proven_fix();
     if whole { status(report, fail_on, is_open) } else { Exit::Findings }

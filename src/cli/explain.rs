@@ -8,8 +8,8 @@ use crate::rules::{self, RULES, Rule};
 use crate::text::did_you_mean;
 use anyhow::{Result, bail};
 
-/// Writes the page of the rule `id`, which may be an old id, or the rules of the group `id`.
-/// `width` is the width of the terminal in columns; `None` without a terminal.
+/// Writes the page of the rule `id`, or the table of the rules in the group `id`. `id` may also be
+/// an old id of a rule. `width` is the width of the terminal in columns; `None` without a terminal.
 pub(super) fn one(id: &str, width: Option<usize>) -> Result<Exit> {
     if GROUPS.iter().any(|group| group.name == id) {
         return list(width, |rule| rule.group.name == id);

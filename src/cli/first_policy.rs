@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// Audits the prefix `from`, or reads the report `from`, and writes the policy to `file`.
 pub(super) fn write(shared: &SharedOptions, from: &Path, file: &Path) -> Result<Exit> {
-    // The policy is written after the audit, and the sandbox would refuse that.
+    // The policy is written after the audit. The sandbox of the audit would refuse this write.
     let shared = SharedOptions { sandbox: Sandbox::Off, ..shared.clone() };
     let report = diff::report_of(&shared, from)?;
     let extends = extended(&report, file);

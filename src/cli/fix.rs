@@ -29,7 +29,7 @@ struct Sinks {
 
 impl Sinks {
     /// The parts of the report that the outputs need besides findings. The human format on stdout
-    /// shows only a summary of the fixes, and needs none.
+    /// shows only a summary of the fixes, and needs none of these parts.
     fn parts(&self, style: Style) -> Parts {
         let files = self.reports.iter().map(|(output, _)| *output);
         let stdout = Some(self.report).filter(|report| report.name != "human");

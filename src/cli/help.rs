@@ -1,6 +1,6 @@
 //! Help texts, and errors of the command line. clap detects the errors and generates the help. This
-//! module adds suggestions. It prints help and errors in the style of all other messages, and
-//! `plan::colored_by` decides about colours.
+//! module adds suggestions. It prints help and errors in the style of all other messages.
+//! `plan::colored_by` decides if they are coloured.
 
 use super::{Cli, Switch, message, out, plan, sections};
 use crate::text::nearest;
@@ -62,9 +62,9 @@ impl Answer {
     }
 }
 
-/// Parses the command line a second time, to get its help or error message. Only this parse sorts
-/// the options into sections and hides options without effect, because this preparation takes time.
-/// Returns the help or the error message as `Err`.
+/// Parses the command line a second time, to get its help or error message. Only this second parse
+/// sorts the options into sections and hides options without effect. These steps take time, and a
+/// valid command line does not need them. Returns the help or the error message as `Err`.
 pub(super) fn answer(words: &[OsString]) -> Result<ArgMatches, Answer> {
     let mut program = sections::apply(Cli::command());
     // clap accepts only a command name after `help`, so `help --help` is parsed as `help help`.

@@ -1,6 +1,6 @@
-//! The command `hook`: prints the integration with a system, installs its files below a directory,
-//! or removes them from there. A file that differs from the integration's file is never overwritten
-//! or removed.
+//! The command `hook`: prints the integration with a package manager, build system or CI service,
+//! installs the files of the integration below a directory, or removes them from there. A file that
+//! differs from the integration's file is never overwritten or removed.
 
 use super::exit::Exit;
 use super::table::table;
@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Upper bound in bytes for a file that is compared.
+/// Upper bound in bytes for an existing file that is compared with the integration's file.
 const MOST: u64 = 1 << 20;
 
 /// Runs `linkaudit hook`. `width` is the width of the terminal in columns; `None` if stdout is not
@@ -43,8 +43,8 @@ fn list(width: Option<usize>) -> Result<Exit> {
     Ok(Exit::Clean)
 }
 
-/// Prints the files first, so that the output for a single file can be redirected to its path. The
-/// page follows as comments.
+/// Prints the files, then the documentation page as comments. If the integration has a single file,
+/// the output can be redirected to the path of that file.
 fn print(system: &HookSystem, width: Option<usize>) -> Result<Exit> {
     let mark = system.comment();
     let mut text = String::new();
@@ -65,7 +65,7 @@ fn print(system: &HookSystem, width: Option<usize>) -> Result<Exit> {
     Ok(Exit::Clean)
 }
 
-/// A file of an integration, its destination, and what is there now.
+/// A file of an integration, its destination, and the present state of the destination.
 struct Placed {
     file: &'static HookFile,
     path: PathBuf,

@@ -64,8 +64,8 @@ fn fault(path: &Path, tree: &dyn Tree) -> Option<String> {
     };
     let read = facts::read::read(&handle, Reading::default());
     let what = match read.object().map(|object: &Object| object.role) {
-        // A library is accepted too, in place of the programs that load the library first and the
-        // plugins later.
+        // A library is accepted too. It stands for the programs that first load the library and
+        // later the plugins.
         Some(Role::Program | Role::Shared) => return None,
         Some(Role::Static) => "a static program: it cannot load plugins",
         Some(_) => "not a dynamically linked program",

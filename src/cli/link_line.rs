@@ -1,6 +1,6 @@
 //! Collects the arguments of `archive` whose order matters, and replaces response files (`@FILE`)
 //! as linkers do. Rewrites linker options to the spelling that clap accepts. Leaves out options
-//! without effect on members and undefined names, so that a line of `gcc -###` can be used.
+//! without effect on members and undefined names, so that you can paste a line of `gcc -###`.
 //! `linker_words` has the tables of linker options.
 
 use super::linker_words::{Effect, LinkerWord, NeededSearch, REPORTED, SYMBOLS};
@@ -21,7 +21,7 @@ const MOST: u64 = 16 << 20;
 /// is not replaced.
 const DEEPEST: usize = 8;
 
-/// Options without a value whose position in the line matters, by clap id.
+/// Options that take no value and whose position in the line matters, by clap id.
 const POSITIONS: &[(&str, Typed)] = &[
     ("start_lib", Typed::Position(PositionalOption::StartLib)),
     ("end_lib", Typed::Position(PositionalOption::EndLib)),
@@ -37,8 +37,8 @@ const POSITIONS: &[(&str, Typed)] = &[
     ("pop_state", Typed::PopState),
 ];
 
-/// On/off options. For each one, its last occurrence or opposite in the line applies. Linkers
-/// accept a repeated option; clap does not.
+/// On/off options. The last occurrence of an option or of its opposite applies. Linkers accept a
+/// repeated option; clap does not.
 const SWITCHES: &[&str] =
     &["allow-shlib-undefined", "export-dynamic", "gc-sections", "pie", "shared"];
 
@@ -87,8 +87,7 @@ pub(super) fn typed(matches: &ArgMatches) -> Vec<Typed> {
     found.into_iter().map(|(_, typed)| typed).collect()
 }
 
-/// A command line in which response files are expanded, and from which the linker options that
-/// `archive` ignores are removed.
+/// A command line with expanded response files, without the linker options that `archive` ignores.
 #[derive(Default)]
 pub(super) struct ExpandedLine {
     pub(super) words: Vec<OsString>,
@@ -143,7 +142,8 @@ pub(super) fn expand(arguments: impl Iterator<Item = OsString>) -> ExpandedLine 
     out
 }
 
-/// The place of the first word, after the program's name, that is not an option or its value.
+/// The index of the first word after the program's name that is neither an option nor the value of
+/// an option. `None` after `--`.
 fn command(words: &[OsString], with_values: &[String]) -> Option<usize> {
     let mut rest = words.iter().enumerate().skip(1);
     while let Some((at, word)) = rest.next() {
@@ -195,8 +195,8 @@ fn linker_of(words: &[Word]) -> LinkerOption {
     found.unwrap_or(LinkerOption::Lld)
 }
 
-/// Rewrites linker options, up to `--`, to the spelling that clap accepts, and separates the
-/// options that are left out. The value of an option in `with_values` stays as it is.
+/// Rewrites the linker options before `--` to the spelling that clap accepts. Moves the options
+/// that clap must not see to [`LeftOut`]. The value of an option in `with_values` stays as it is.
 fn spelled(words: Vec<Word>, with_values: &[String]) -> (Vec<OsString>, LeftOut) {
     let (mut out, mut left_out) = (Vec::new(), LeftOut::default());
     let (mut switches, mut warns) = (Switches::default(), None);
@@ -295,8 +295,8 @@ fn of_output<'t>(text: &str, next: Option<&str>) -> Option<LinkerWord<'t>> {
 }
 
 impl LeftOut {
-    /// Adds an option to the list for its effect, or stores the error if it is refused. `option` is
-    /// the option as typed, with its value.
+    /// Adds an option to the list for its effect, or stores the error if the option is refused.
+    /// `option` is the option as typed, with its value.
     fn add(&mut self, effect: Effect, option: String, (value, linker): (&str, LinkerOption)) {
         let path = Path::new(value);
         match effect {
@@ -334,8 +334,8 @@ fn expand_one(argument: OsString, depth: usize, (out, files): (&mut Vec<Word>, &
     }
 }
 
-/// The words of a response file, separated by white space. Quotes enclose white space. A backslash
-/// makes the next byte literal, inside single and double quotes too.
+/// The words of a response file, separated by white space. A word in quotes may contain white
+/// space. A backslash makes the next byte literal, inside single and double quotes too.
 fn words(text: &[u8]) -> Vec<OsString> {
     let mut out = Vec::new();
     let mut word: Option<Vec<u8>> = None;

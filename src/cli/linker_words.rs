@@ -1,11 +1,12 @@
-//! The linker options that `archive` accepts besides its own, and their effect on its answer. The
-//! tables have all ELF options of lld 19, GNU ld 2.40 and mold 1.10, except for `--format`, which
-//! is an option of linkaudit. `link_line` rewrites or removes these options.
+//! The linker options that `archive` accepts in addition to its own options, and the effect of each
+//! one on the answer. The tables have all ELF options of lld 19, GNU ld 2.40 and mold 1.10, except
+//! for `--format`: linkaudit has an option with this name. `link_line` rewrites or removes these
+//! options.
 
 use super::LinkerOption;
 
-/// The option that names directories for libraries that shared objects need. GNU ld searches the
-/// directories in the order of these variants.
+/// An option that names directories in which GNU ld searches for libraries that shared objects
+/// need. GNU ld searches the directories in the order of these variants.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum NeededSearch {
     /// `-rpath-link`
@@ -23,8 +24,8 @@ pub(super) enum Effect {
     Means(&'static str),
     /// Ends the effect of this option of `archive`.
     Ends(&'static str),
-    /// Hides symbols of the output. `--gc-sections` may keep less, and linkers report references of
-    /// shared objects to hidden symbols.
+    /// Hides symbols of the output. `--gc-sections` may keep fewer sections, and linkers report
+    /// references of shared objects to hidden symbols.
     Hides,
     /// Changes the sections that `--gc-sections` keeps.
     Keeps,
@@ -253,9 +254,9 @@ impl<'t> LinkerWord<'t> {
     }
 }
 
-/// Looks up a long option by its name. Returns true if its value may be the next word, and its
-/// effect; `None` for an unknown option. `body` is the word without its dashes. `has_two` is true
-/// if it had two dashes.
+/// Looks up a long option by its name. Returns the effect of the option, and true if its value may
+/// be the next word; `None` for an unknown option. `body` is the word without its dashes. `has_two`
+/// is true if the word had two dashes.
 fn named(
     name: &str,
     (body, has_two): (&str, bool),

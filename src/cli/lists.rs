@@ -35,9 +35,10 @@ pub(super) fn of_policy(policy: &Policy) -> Vec<MergedFrom> {
     policy.archives.iter().filter_map(entry).collect()
 }
 
-/// Translates the directories of archive sets to paths in the audited system. `real` returns a
-/// directory's path with symbolic links resolved, as paths of archives are; `None` if the directory
-/// does not exist there. For `None`, the directory stays as it is.
+/// Translates the directories of archive sets to paths in the audited system. `real` resolves the
+/// symbolic links of a directory, because the links in paths of archives are resolved too. `real`
+/// returns `None` if the directory does not exist in the audited system; the directory then stays
+/// as it is.
 pub(super) fn translate(sets: &mut [(String, PathBuf)], real: impl Fn(&Path) -> Option<PathBuf>) {
     for (_, dir) in sets {
         if let Some(found) = real(dir) {
@@ -46,7 +47,7 @@ pub(super) fn translate(sets: &mut [(String, PathBuf)], real: impl Fn(&Path) -> 
     }
 }
 
-/// The directories of archive sets that policy files name, if they exist in the audited system.
+/// The directories of archive sets that policy files name and that exist in the audited system.
 /// Entries without a list and built-in policies are skipped.
 pub(super) fn places(policy: &Policy, place: &AuditedSystem<'_>, tree: &dyn Tree) -> Vec<PathBuf> {
     let entries = policy.archives.iter().filter(|entry| entry.deps_list.is_some());

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// message.
 static COLOR: AtomicBool = AtomicBool::new(false);
 
-/// The first words of lines that have a colour, each with the code of its colour (ECMA-48).
+/// The words that are coloured at the start of a line, each with its colour code (ECMA-48).
 const WORDS: [(&str, &str); 3] = [("error:", "1;31"), ("warning:", "1;33"), ("help:", "1;36")];
 
 /// Turns colours in messages on or off.
@@ -35,7 +35,7 @@ pub(super) fn fact(text: &str) {
     write(&escaped(text));
 }
 
-/// Writes a text unchanged. Names in it are already escaped, and it may have codes for colours.
+/// Writes a text unchanged. Names in the text are already escaped. The text may have colour codes.
 pub(super) fn raw(text: &str) {
     // A failed write to stderr is ignored: there is nowhere to report it.
     let _ = io::stderr().write_all(text.as_bytes());

@@ -79,8 +79,8 @@ impl Cli {
     /// Parses the command line of this process. `Err` has the requested help or the error message.
     pub fn from_process() -> Result<Self, Answer> {
         let typed = link_line::expand(std::env::args_os());
-        // The sections of the help take a millisecond to build, so they are built only to show
-        // help.
+        // The sections of the help take a millisecond to build. They are built only if the result
+        // is help or an error.
         let matches = match Cli::command().try_get_matches_from(&typed.words) {
             Ok(matches) => matches,
             Err(_) => help::answer(&typed.words)?,

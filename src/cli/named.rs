@@ -1,6 +1,7 @@
-//! Reads files that options name. Their kind is checked before they are opened, because a FIFO or
-//! device would block the run. Each read has a bound, because some files never end. Stdin is read
-//! only as `-`, for options that accept it. A pipe is read only by `pipe`.
+//! Reads files that options name. The kind of each file is checked before the file is opened,
+//! because a FIFO or device would block the run. Each read has a bound, because some files never
+//! end. Stdin is read only for the name `-`, by options that accept this name. Only the function
+//! `pipe` reads pipes.
 
 use crate::tree::walk::describe;
 use crate::tree::{DiskTree, EntryType, Opened, Special, Tree};
@@ -21,7 +22,8 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     if len > most {
         return Err(too_large());
     }
-    // Files of procfs report size zero although they have content. Up to 1 MiB of it is read.
+    // Files of procfs report size zero although they have content. Up to 1 MiB of this content is
+    // read.
     let room = usize::try_from(len.max(1 << 20)).map_err(|_| too_large())?;
     let bytes = handle.read_new(room, 0).map_err(|error| plain(&error))?;
     if len == 0 && bytes.len() == room {
@@ -116,13 +118,13 @@ pub(super) fn refused(typed: &str, why: &str) -> anyhow::Error {
     refused_with(typed, why, help)
 }
 
-/// Like [`refused`], but for a pipe or device, the next step is `help`.
+/// Like [`refused`], with `help` as the next step for a pipe or device.
 pub(super) fn refused_with(typed: &str, why: &str, help: &str) -> anyhow::Error {
     let help = if why.ends_with(IRREGULAR) { format!("\nhelp: {help}") } else { String::new() };
     anyhow::anyhow!("{typed}: {why}{help}")
 }
 
-/// The end of the reason for a pipe or device.
+/// The last words of the reason for a pipe or device.
 const IRREGULAR: &str = "not a regular file";
 
 fn irregular(special: Special) -> String {

@@ -50,7 +50,8 @@ impl WriteTarget {
 }
 
 /// The path to which [`file()`] needs write access for an output at `path`. For a regular or new
-/// file, this is its directory, where a temporary file is created and then renamed to `path`.
+/// file, this is the directory of the file: [`file()`] creates a temporary file there, then renames
+/// it to `path`.
 pub(super) fn target(path: &Path) -> WriteTarget {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     if fs::metadata(&real).is_ok_and(|there| !there.is_file()) {
@@ -64,9 +65,9 @@ fn directory(path: &Path) -> &Path {
     path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Lets `render` write a file. The output goes to a temporary file in the same directory, which is
-/// renamed to `path` at the end. Readers see the old or the new content, never a part. Pipes and
-/// devices are written directly.
+/// Lets `render` write a file. The output goes to a temporary file in the same directory. At the
+/// end, the temporary file is renamed to `path`. Readers see the old or the new content, never a
+/// part. Pipes and devices are written directly.
 pub(super) fn file(
     path: &Path,
     render: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -121,15 +122,15 @@ fn stored(file: &File) -> io::Result<()> {
 }
 
 /// Creates a file without a name in the directory of `target` (O_TMPFILE): if a signal ends the
-/// run, the kernel removes it. `None` on failure: some file systems lack O_TMPFILE.
+/// run, the kernel removes the file. `None` on failure: some file systems lack O_TMPFILE.
 fn nameless(target: &Path) -> Option<File> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     // The umask of the process applies.
     rustix::fs::open(directory(target), flags, Mode::from_raw_mode(0o666)).ok().map(File::from)
 }
 
-/// Links a file without a name to `path`. If that fails, for example without procfs, the content is
-/// copied to a new file.
+/// Gives a file without a name the name `path` (linkat). If that fails, for example without procfs,
+/// copies the content to a new file.
 fn name(mut file: &File, path: &Path) -> io::Result<()> {
     let own = format!("/proc/self/fd/{}", file.as_raw_fd());
     if rustix::fs::linkat(CWD, own, CWD, path, AtFlags::SYMLINK_FOLLOW).is_ok() {

@@ -5,8 +5,9 @@
 //! - the files of `--files-from`, `--nix-closure` and `--replaces`
 //! - libraries that audited files load; these are known only after the audit
 //!
-//! An output may replace a baseline or a list by its new version. Files are identified by device
-//! and inode, because a file may have several names. All commands that audit call this module.
+//! Two outputs may replace the input that they update: a new baseline and a new list of archives.
+//! Files are identified by device and inode, because a file may have several names. All commands
+//! that audit call this module.
 
 use super::{SharedOptions, out};
 use crate::audit::Audit;
@@ -218,7 +219,7 @@ fn what_is_read(plan: &Plan, tree: &dyn Tree, shared: &SharedOptions) -> FastMap
     named.for_each(|path| add(&DiskTree::new(), path, Use::Named));
     shared.baseline.iter().for_each(|path| add(&DiskTree::new(), path, Use::Baseline));
     plan.lists.iter().for_each(|list| add(&DiskTree::new(), &list.path, Use::List));
-    // `--deps-list` replaces the lists of policies, but the run has read them.
+    // The run has read the lists of policies, even if `--deps-list` replaces them.
     let of_policies = plan.policy.archives.iter().filter_map(|archive| archive.deps_list.as_ref());
     of_policies.for_each(|path| add(&DiskTree::new(), path, Use::Named));
     read

@@ -4,7 +4,7 @@ use crate::report::layout::{name, wrap};
 use std::fmt::Write as _;
 
 /// Wraps the paragraphs and list items of a page to `width` columns. Headings, tables and code keep
-/// their lines. `None` leaves the page as it is: stdout is not a terminal.
+/// their lines. `width` is `None` if stdout is not a terminal; the page then stays as it is.
 pub(super) fn wrapped(page: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return page.to_owned() };
     let mut out = WrappedPage { width, text: String::new(), open: None };
@@ -73,8 +73,8 @@ impl WrappedPage {
 }
 
 /// `text` with its code spans protected from line breaks, so that commands can be copied. A span
-/// longer than `room` columns is not protected. Double backticks mark spans that contain a
-/// backtick: a text with them is not protected at all.
+/// longer than `room` columns is not protected. A text with double backticks is not protected at
+/// all: double backticks mark spans that contain a backtick.
 fn with_whole_spans(text: &str, room: usize) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     // Backticks in pairs leave an odd number of parts.

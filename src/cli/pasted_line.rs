@@ -1,8 +1,8 @@
-//! Extracts the words of the linker from a response file that has the output of a compiler. For
-//! `gcc -###`, GCC prints the linker program before these words, and lines about itself around
-//! them. `link_line` parses the words.
+//! Extracts the arguments of the linker from a response file that has the output of a compiler.
+//! `gcc -###` prints the linker program before these arguments, and lines about GCC before and
+//! after them. `link_line` parses the arguments.
 
-/// Names of programs that link, without the target before and the version after them.
+/// Names of linkers, without the target before the name and the version after it.
 const LINKERS: &[&[u8]] =
     &[b"collect2", b"gold", b"ld", b"ld.bfd", b"ld.gold", b"ld.lld", b"ld.mold", b"lld", b"mold"];
 
@@ -18,8 +18,8 @@ const ABOUT: &[&[u8]] = &[
     b"gcc version ",
 ];
 
-/// The parts of a response file that have the words of the linker. Returns all of `text` if none of
-/// its lines starts a linker.
+/// The parts of a response file that have arguments of the linker. Returns all of `text` if no line
+/// of it runs a linker.
 pub(super) fn words_of_linker(text: &[u8]) -> Vec<&[u8]> {
     let lines = || text.split_inclusive(|byte| *byte == b'\n');
     if !lines().any(|line| options(line).is_some()) {
@@ -29,7 +29,7 @@ pub(super) fn words_of_linker(text: &[u8]) -> Vec<&[u8]> {
     rest.map(|line| options(line).unwrap_or(line)).collect()
 }
 
-/// The words after the program in a line that starts a linker; `None` for other lines.
+/// The words after the program in a line that runs a linker; `None` for other lines.
 fn options(line: &[u8]) -> Option<&[u8]> {
     let line = line.trim_ascii();
     let (program, rest) = match line.strip_prefix(b"\"") {

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct AuditedSystem<'a> {
     /// The current directory of this process.
     here: &'a Path,
-    /// `--root` as an absolute path: as typed, and with links resolved.
+    /// `--root` as two absolute paths: as typed, and with links resolved.
     root: Option<(PathBuf, PathBuf)>,
     /// The directories of `--staged`.
     stages: Vec<Stage>,

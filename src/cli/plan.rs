@@ -53,8 +53,8 @@ impl Prepared {
 }
 
 impl Prepared {
-    /// Fails for the first PATH that is a file of a kind that linkaudit does not read. `typed` are
-    /// the PATHs as typed.
+    /// Fails for the first PATH that is a file linkaudit does not read, such as a package or a
+    /// script. `typed` are the PATHs as typed.
     pub(super) fn refuse_other_files(
         &self,
         shared: &SharedOptions,
@@ -233,8 +233,8 @@ fn existing(
     }
 }
 
-/// The places to search for candidates, translated by `named`. Fails for the first package, because
-/// packages must be unpacked.
+/// The files and directories to search for candidates, translated by `named`. Fails for the first
+/// packed file, such as a Debian package: it must be unpacked first.
 fn searched<'p>(
     typed: impl Iterator<Item = &'p PathBuf>,
     named: impl Fn(&PathBuf) -> Result<PathBuf>,
@@ -328,8 +328,8 @@ impl System {
     }
 }
 
-/// Makes lines of `--replaces` absolute. `usr/lib/a` and `./usr/lib/a`, as archives list them,
-/// become `/usr/lib/a`.
+/// Makes lines of `--replaces` absolute. `usr/lib/a` and `./usr/lib/a`, the spellings of tar
+/// archives, become `/usr/lib/a`.
 fn installed(lines: Vec<PathBuf>) -> Vec<PathBuf> {
     lines.into_iter().map(|path| without_dots(&Path::new("/").join(path))).collect()
 }
@@ -358,8 +358,8 @@ fn of_option(
     Ok(named)
 }
 
-/// Fails for the first path outside `prefix`. A link below `prefix` may lead outside. A missing
-/// path is skipped: it becomes a finding.
+/// Fails for the first path outside `prefix`. A link below `prefix` is accepted, even if its target
+/// is outside. A missing path is skipped: it becomes a finding.
 fn all_below<'a>(
     prefix: &Path,
     mut paths: impl Iterator<Item = &'a PathBuf>,

@@ -1,5 +1,5 @@
-//! Policies of a run: selects and merges them, and shows their errors. Also runs the commands of
-//! `policy`.
+//! Selects and merges the policies of a run, and shows the errors in policies. Also runs the
+//! commands of `policy`.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for files of options")]
 
 use super::exit::Exit;
@@ -27,7 +27,8 @@ struct Disk;
 
 impl PolicyFiles for Disk {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        // The error for an absent file must be `NotFound`: the name may be a misspelled built-in.
+        // The error for an absent file must be `NotFound`: the user may have misspelled the name of
+        // a built-in policy.
         path.metadata()?;
         named::read(path, MOST_BYTES).map_err(io::Error::other)
     }
@@ -129,8 +130,8 @@ fn plain_name(name: &OsStr) -> OsString {
     plain.as_deref().filter(is_file).map_or_else(|| name.to_owned(), OsString::from)
 }
 
-/// The path relative to the current directory. `None` for a path outside of it, and for a relative
-/// path that does not begin with `./`.
+/// The path relative to the current directory. `None` for a path outside of that directory, and for
+/// a relative path that does not begin with `./`.
 fn below_here(path: &Path) -> Option<PathBuf> {
     if path.is_relative() {
         return path.strip_prefix(".").ok().map(Path::to_path_buf);
@@ -173,7 +174,7 @@ fn renamed_levels(shared: &SharedOptions) -> impl Iterator<Item = Renamed> {
     })
 }
 
-/// The location of settings on the command line.
+/// The origin of settings that were typed on the command line.
 pub(super) fn command_line() -> Origin {
     Origin { source: "command line".into(), line: 0 }
 }

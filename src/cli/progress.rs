@@ -12,7 +12,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// Number of ticks before the first update.
 const FIRST: u32 = 10;
 
-/// A line that shows the number of read entries until it is dropped.
+/// A line that shows the number of entries read. The line disappears when this value is dropped.
 pub(super) struct Progress {
     seen: Arc<AtomicUsize>,
     done: Arc<AtomicBool>,
@@ -20,7 +20,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Creates the counter. A thread shows its value only if `on`.
+    /// Creates the counter. If `on` is true, a thread shows its value.
     pub(super) fn new(on: bool) -> Self {
         let (seen, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let thread = on.then(|| {

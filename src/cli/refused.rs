@@ -1,7 +1,7 @@
-//! Refuses each PATH whose kind of file linkaudit does not read, and packages that are given as
-//! places to search for candidates. The first bytes and the file name decide the kind. The error
-//! names the kind and the next step. Files of these kinds in lists and directories are only
-//! counted. `cli::plan` calls this module.
+//! Refuses each PATH whose kind of file linkaudit does not read, and packages among the paths to
+//! search for candidates. The first bytes and the file name decide the kind. The error names the
+//! kind and the next step. Files of these kinds in lists and directories are only counted.
+//! `cli::plan` calls this module.
 
 use crate::audit::cmake_package_name;
 use crate::sniff::{BITCODE, Class, Classes, is_debian_package};
@@ -18,7 +18,7 @@ const USTAR: usize = 257;
 /// The next step in the error: a command that unpacks the file, or another action.
 #[derive(Clone, Copy)]
 enum Help {
-    /// A command that unpacks the file, without the file's name at its end.
+    /// A command that unpacks the file. The message adds the file's name at its end.
     Unpack(&'static str),
     /// A command that unpacks the file: the words before and after the file's name.
     Before(&'static str, &'static str),
@@ -90,8 +90,8 @@ pub(super) fn reason(
     Some(message(typed, &kind, help))
 }
 
-/// The reason why no candidates can be searched in the file at `path`, which was typed as `typed`:
-/// its content must be unpacked first. `None` for any other file.
+/// The reason why the file at `path`, which was typed as `typed`, cannot be searched for
+/// candidates: its content must be unpacked first. `None` for any other file.
 pub(super) fn packed(tree: &dyn Tree, path: &Path, typed: &Path) -> Option<String> {
     let (kind, help) = kind(&head(tree, path)?, typed.as_os_str().as_bytes())?;
     let is_packed = matches!(help, Help::Unpack(_) | Help::Before(..) | Help::Pipe(..));
@@ -125,8 +125,9 @@ fn message(typed: &Path, kind: &str, help: Help) -> String {
     }
 }
 
-/// Recognises a package file of pkg-config or CMake by its name. Returns its class if a run can
-/// read it, its kind, and the next step. `None` for other names.
+/// Recognises a package file of pkg-config or CMake by its name. Returns the class of the file
+/// (`None` if no run can read the file), the name of its kind, and the next step. `None` for other
+/// names.
 fn package_file(path: &Path) -> Option<(Option<Class>, &'static str, Help)> {
     let enable = Help::Do("to read it, enable its rules: -W package-text");
     Some(match class_by_name(path)? {

@@ -28,7 +28,7 @@ pub(super) struct AuditRun {
     pub(super) report: Report,
     /// The new content for `--write-baseline`; `None` without this option.
     pub(super) rewrite: Option<Rewrite>,
-    /// The fixes, or the error that prevented them; `None` if the plan requests none.
+    /// The fixes, or the error that prevented them; `None` if the plan requests no fixes.
     pub(super) proposal: Option<Result<Proposal, String>>,
 }
 

@@ -102,7 +102,7 @@ fn restrict_files(
         | AccessFs::MakeReg
         | AccessFs::RemoveFile
         | AccessFs::Refer
-        // O_TMPFILE is opened for reading and writing.
+        // A file of O_TMPFILE is opened for reading and writing.
         | AccessFs::ReadFile;
     for path in written {
         let target = out::target(path);

@@ -84,7 +84,8 @@ impl ExpandedScripts {
         rest.take_while(move |(place, _)| *place == at).map(|(_, command)| command)
     }
 
-    /// Ends the list of GROUP whose first file is at `start`. Nested lists become part of it.
+    /// Ends the list of GROUP whose first file is at `start`. Nested lists become part of this
+    /// list.
     fn end_group(&mut self, start: usize) {
         while self.groups.pop_if(|group| group.end > start).is_some() {}
         if start < self.files.len() {
@@ -225,8 +226,8 @@ pub(super) fn named<'p>(
     out
 }
 
-/// The rules by which scripts are replaced: the directories in which their names are searched for,
-/// and the kinds of files that become inputs.
+/// The rules by which scripts are replaced: the directories to search for the names in scripts, and
+/// the kinds of files that become inputs.
 #[derive(Clone, Copy)]
 struct ScriptSearch<'a> {
     tree: &'a dyn Tree,
@@ -301,8 +302,8 @@ struct ScriptText {
     /// The parts, each with the index of its script in [`ExpandedScripts::scripts`]. The parts of
     /// an included script replace the INCLUDE that names it.
     parts: Vec<(usize, ScriptInput)>,
-    /// The directories of SEARCH_DIR in the parts read up to now. An INCLUDE is searched for in
-    /// them.
+    /// The directories of SEARCH_DIR in the parts read up to now. These directories are searched
+    /// for the script of an INCLUDE.
     dirs: Vec<PathBuf>,
 }
 
@@ -360,7 +361,7 @@ impl ScriptSearch<'_> {
                         continue;
                     }
                     // Linkers read a whole script before they open its inputs, so EXTERN precedes
-                    // them.
+                    // all inputs of its script.
                     let is_extern = matches!(command, ScriptCommand::Extern(_));
                     let place = if is_extern { first } else { out.files.len() };
                     out.commands.push((place, command.clone()));

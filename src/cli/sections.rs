@@ -23,7 +23,7 @@ const LIB_PATH: &str = "lib_path";
 
 /// For each command, the sections and ids of options that have no effect on it. The help of the
 /// command hides these options. Commands that audit refuse them. Other commands accept most of
-/// them, so that options may precede the command.
+/// these options, so that options may precede the command.
 const HIDDEN: &[(&str, &[&str])] = &[
     ("tree", &[BASELINE, FACTS, RELATIVE_TO, LIB_PATH]),
     ("why", &[BASELINE, FACTS, RELATIVE_TO]),
@@ -59,7 +59,7 @@ pub(super) fn apply(mut program: Command) -> Command {
 }
 
 /// Replaces the help of two options for `diff`: `--fail-on-gone` needs no baseline there, and
-/// `--baseline` waives findings of directories.
+/// `--baseline` waives only findings of audited directories.
 fn of_diff(option: Arg) -> Arg {
     let help = match option.get_id().as_str() {
         "baseline" => {

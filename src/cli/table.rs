@@ -2,8 +2,8 @@
 
 use comfy_table::{ContentArrangement, Table, presets};
 
-/// Makes an empty table without border lines. Its cells are wrapped so that it fits `width`
-/// columns. They are not wrapped if `width` is `None`: stdout is not a terminal.
+/// Makes an empty table without border lines. Cells are wrapped so that the table fits `width`
+/// columns. `width` is `None` if stdout is not a terminal; cells are then not wrapped.
 pub(super) fn table(width: Option<usize>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);

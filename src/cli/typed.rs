@@ -1,4 +1,5 @@
-//! The options that commands in the output of a run repeat, so that they audit the same system.
+//! The options of a run that select the audited system. Reports suggest commands, and these
+//! commands repeat the options to audit the same system.
 
 use super::{LoaderOption, SharedOptions};
 use crate::rules::typeable;

@@ -59,8 +59,8 @@ pub(super) fn why(shared: &SharedOptions, options: &WhyOptions) -> Result<Exit> 
     show(shared, &options.paths, sinks, plan, make, status)
 }
 
-/// Audits `paths`, makes a view of the audit with `make`, and writes it. `plan` changes the plan
-/// before the audit, and `status` returns the exit status.
+/// Audits `paths`, makes a view of the audit with `make`, and writes the view. `plan` changes the
+/// plan before the audit, and `status` returns the exit status.
 pub(super) fn show<T: 'static>(
     shared: &SharedOptions,
     paths: &[PathBuf],

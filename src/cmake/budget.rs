@@ -38,7 +38,7 @@ pub(super) const MOST_STEPS: usize = 300_000;
 /// Maximum total size of the texts that are made for one package, in bytes.
 pub(super) const MOST_BYTES: usize = 256 << 20;
 /// Maximum amount of text and state that is copied for one package, in bytes: about a second of
-/// work. It ends the evaluation of files that would take quadratic time.
+/// work. This limit ends the evaluation of files that would take quadratic time.
 pub(super) const MOST_WORK: usize = 3 << 30;
 /// Estimated cost of copying and merging one variable, target or property, in copied bytes.
 const ENTRY: usize = 256;

@@ -1,5 +1,6 @@
 //! Evaluates the commands that set variables, define targets or include files. An unknown command
-//! may set the variables that its arguments name, so their values become unknown.
+//! may set the variables that its arguments name, so the values of these variables become
+//! unknown.
 
 use super::eval::{Eval, Flow, bytes};
 use super::parsed::Parsed;
@@ -69,7 +70,8 @@ target_link_directories target_link_libraries target_link_options target_precomp
 try_compile try_run unset use_mangled_mesa utility_source variable_requires variable_watch while \
 write_file ";
 
-/// Modules of CMake whose commands are evaluated here, or are commands of CMake itself.
+/// Modules of CMake that need not be read: their commands are evaluated here, or are commands of
+/// CMake itself.
 const EVALUATED: [&[u8]; 3] =
     [b"CMakeFindDependencyMacro", b"CMakeParseArguments", b"FindPackageHandleStandardArgs"];
 

@@ -156,8 +156,8 @@ impl Eval<'_> {
         }
     }
 
-    /// The value of an operand. If an unquoted operand is the name of a variable, the value of the
-    /// variable.
+    /// The text of an operand. If an unquoted operand is the name of a variable, the result is
+    /// the value of the variable.
     fn operand(&self, word: &ArgumentWord) -> MaybeText {
         let text = word.value.clone()?;
         if word.quoted {

@@ -22,8 +22,8 @@ pub struct Config<'a> {
     pub version: Option<&'a [u8]>,
     /// Number of blocks, calls, files and packages that enclose the evaluation.
     pub depth: usize,
-    /// False if another package requests this one. That package may have defined commands that this
-    /// one calls.
+    /// False if another package requests this package. The requesting package may have defined
+    /// commands that this package calls.
     pub alone: bool,
     /// The options QUIET and REQUIRED of the request.
     pub manner: Manner,
@@ -38,8 +38,8 @@ pub struct Config<'a> {
     pub pointer: u8,
 }
 
-/// The result of a version file: the version that it states, and whether it accepts the requested
-/// version.
+/// The result of a version file. `text` is the version that the file states. `fits` is true if
+/// the file accepts the requested version.
 struct Version {
     text: MaybeText,
     fits: Truth,
@@ -108,7 +108,8 @@ impl<'h> Eval<'h> {
             depth: config.depth,
         };
         eval.state.scope();
-        // If another package requests this one, the scope of the requester has these variables.
+        // If another package requests this package, the scope of the requester has these
+        // variables.
         if config.alone {
             eval.system(config);
         }
@@ -193,7 +194,8 @@ impl<'h> Eval<'h> {
         self.state.set(b"CMAKE_FIND_PACKAGE_NAME", known(name));
     }
 
-    /// Evaluates a version file. The variables that it sets do not reach the configuration file.
+    /// Evaluates a version file. The variables that a version file sets do not reach the
+    /// configuration file.
     fn version(&mut self, path: &Path, config: &Config<'_>) -> Version {
         let outside = self.state.clone();
         let wanted = config.version.unwrap_or_default();
@@ -247,8 +249,8 @@ impl<'h> Eval<'h> {
             Truth::False => Truth::True,
             Truth::Unknown => Truth::Unknown,
         };
-        // If a branch of an unknown condition failed, it is assumed not to run: most unknown
-        // conditions test if a library was found. The result is unknown instead if
+        // If a branch of an unknown condition failed, the branch is assumed not to run: most
+        // unknown conditions test if a library was found. The result is unknown instead if
         // `execute_process` was called, or if the package is not found even without this branch.
         let is_open = self.has_failed_branch && (self.has_processes || truth == Truth::False);
         Some(if self.may_fail || is_open { Truth::Unknown } else { truth })

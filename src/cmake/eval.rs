@@ -36,8 +36,8 @@ pub(super) struct Frame {
     pub(super) replaced: Vec<(Text, MaybeText)>,
 }
 
-/// The states of branches under unknown conditions that end early (`break`, `continue`, `return`).
-/// Each is merged at the end of the loop, file or call that the branch left.
+/// States of branches that end early (`break`, `continue`, `return`) under an unknown condition.
+/// Each state is merged at the end of the loop, file or call that the branch left.
 #[derive(Default)]
 pub(super) struct Left {
     round: Option<EvalState>,
@@ -77,7 +77,7 @@ pub(super) struct Eval<'h> {
     /// Required packages for which a find module searches. They are assumed to be found.
     pub(super) assumed: Vec<Vec<u8>>,
     /// Directories that were certainly added to CMAKE_MODULE_PATH. They are searched if the whole
-    /// value is unknown.
+    /// value of CMAKE_MODULE_PATH is unknown.
     pub(super) module_dirs: Vec<PathBuf>,
     /// True once `include` or `find_package` used a module that is not evaluated. The module may
     /// define commands.
@@ -87,15 +87,15 @@ pub(super) struct Eval<'h> {
     pub(super) may_fail: bool,
     /// True if a branch under an unknown condition failed.
     pub(super) has_failed_branch: bool,
-    /// True once `execute_process` was called, whose results are unknown.
+    /// True once `execute_process` was called. Its results are unknown.
     pub(super) has_processes: bool,
     /// Targets of other packages, each with a property that this package may set.
     pub(super) touched: BTreeSet<(Text, Text)>,
     /// True if code that was not evaluated may define targets of any name, or if the consumer's
     /// components decide which targets exist.
     pub(super) is_open: bool,
-    /// False if another package requests this one. That package may have defined commands that this
-    /// one calls.
+    /// False if another package requests this package. The requesting package may have defined
+    /// commands that this package calls.
     pub(super) alone: bool,
     /// Commands that this package calls and does not define: the requesting package must have
     /// defined them. The flag is true if the command certainly runs.
@@ -143,9 +143,9 @@ impl Eval<'_> {
         }
     }
 
-    /// Handles an undefined command. A module or the requesting package may have defined it;
-    /// otherwise it is a fatal error. `is_certain` is false if a requested package calls the
-    /// command and may skip it.
+    /// Handles an undefined command. A module or the requesting package may have defined the
+    /// command; otherwise the call is a fatal error. `is_certain` is false if a requested package
+    /// calls the command and may skip it.
     pub(super) fn strange_command(&mut self, name: &str, is_certain: bool) -> Flow {
         if self.has_modules || self.state.functions.contains_key(name) {
             return Flow::Next;
@@ -192,7 +192,8 @@ impl Eval<'_> {
         }
     }
 
-    /// Replaces CMAKE_MATCH_0 and so on: CMake clears them before each match.
+    /// Clears CMAKE_MATCH_0 and so on, as CMake does before each match, and sets them to
+    /// `groups`.
     pub(super) fn set_matches(&mut self, text: &[u8], groups: &[Option<Range<usize>>]) {
         for name in self.names_with(b"CMAKE_MATCH_") {
             self.state.set(&name, known(&b""[..]));
@@ -490,8 +491,8 @@ impl Eval<'_> {
         }
     }
 
-    /// Evaluates `block()`. Variables that are set in it are local, except the variables listed
-    /// after PROPAGATE.
+    /// Evaluates `block()`. Variables that are set in the block are local, except the variables
+    /// listed after PROPAGATE.
     fn scoped(&mut self, file: &Arc<Parsed>, begin: usize) -> Flow {
         let command = &file.commands[begin];
         let words = self.words(file, &command.arguments);

@@ -58,7 +58,7 @@ struct Request {
 
 impl Eval<'_> {
     /// Evaluates a request. `is_dependency` is true for `find_dependency` of
-    /// CMakeFindDependencyMacro, which returns from the file if the package is not found.
+    /// CMakeFindDependencyMacro. This macro returns from the file if the package is not found.
     pub(super) fn find_package(&mut self, words: &[ArgumentWord], is_dependency: bool) -> Flow {
         let Some(request) = request(words) else {
             self.obscure(words);
@@ -86,7 +86,7 @@ impl Eval<'_> {
             self.obscure_package(&name);
             if is_dependency || request.required {
                 // Without the required package, the configuration fails at this command. The rest
-                // is evaluated as if the package is found.
+                // of the file is evaluated as if the package was found.
                 self.state.set(&found_name, known(&b"TRUE"[..]));
                 self.assumed.push(name);
             }
@@ -124,8 +124,8 @@ impl Eval<'_> {
         Flow::Next
     }
 
-    /// The options of a request. `find_dependency` adds QUIET and REQUIRED if this package was
-    /// requested with them.
+    /// The options of a request. `find_dependency` adds QUIET and REQUIRED if the calling package
+    /// was itself requested with these options.
     fn manner(&self, request: &Request, is_dependency: bool) -> Manner {
         let of = |is_set: bool, end: &str| {
             let own = [self.package.as_slice(), end.as_bytes()].concat();
@@ -139,7 +139,7 @@ impl Eval<'_> {
         }
     }
 
-    /// Handles a package that was not found. If it was requested with REQUIRED or by
+    /// Handles a package that was not found. If the package was requested with REQUIRED or by
     /// `find_dependency`, the evaluation of the file ends.
     fn lost(&mut self, request: Request, found: FindResult, is_dependency: bool) -> Flow {
         let Request { wanted, required, .. } = request;

@@ -46,7 +46,7 @@ impl Eval<'_> {
             }
             _ => {}
         }
-        // Queries write to another variable, which they name last.
+        // A query writes its result to another variable, which is its last argument.
         let is_question = ["LENGTH", "GET", "JOIN", "SUBLIST", "FIND"]
             .iter()
             .any(|question| question.as_bytes() == operation);
@@ -71,8 +71,8 @@ impl Eval<'_> {
         self.state.set(&target, value);
     }
 
-    /// Evaluates `list(APPEND)` or `list(PREPEND)`. They join texts without splitting the list, so
-    /// its backslashes stay.
+    /// Evaluates `list(APPEND)` or `list(PREPEND)`. CMake joins the texts without splitting the
+    /// list, so the backslashes of the list stay.
     fn extend(&mut self, name: &[u8], text: MaybeText, more: &[ArgumentWord], at_end: bool) {
         if more.is_empty() {
             return;
@@ -116,7 +116,7 @@ impl Eval<'_> {
     }
 }
 
-/// The result of an operation: a list, or the answer to a query. `None` if it is unknown.
+/// The result of an operation: a list, or the answer to a query. `None` if the result is unknown.
 fn listed(operation: &[u8], mut list: Vec<Vec<u8>>, rest: &[Vec<u8>]) -> MaybeText {
     let index = |text: &[u8], len: usize| -> Option<usize> {
         let at: i64 = std::str::from_utf8(text).ok()?.parse().ok()?;

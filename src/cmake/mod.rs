@@ -1,8 +1,8 @@
-//! Evaluates the CMake files that packages install for `find_package`. This module finds the files
-//! that they include, the targets that they define, and the files and packages that these targets
-//! name. No program is executed. A value is unknown if it depends on a program, or on the consumer:
-//! the project that calls `find_package`. Both branches of a condition on an unknown value are
-//! evaluated, without reporting defects in them.
+//! Evaluates the CMake files that packages install for `find_package`. This module finds the
+//! files that they include, the targets that they define, and the files and packages that these
+//! targets name. No program is executed. A value is unknown if it depends on a program, or on the
+//! consumer: the project that calls `find_package`. If a condition depends on an unknown value,
+//! both branches are evaluated, and defects in them are not reported.
 //!
 //! Files are looked up through a [`CMakeHost`], which `audit::package_text` implements. The
 //! modelled consumer calls `find_package(NAME CONFIG)` on the audited system, with CMake 3.25.
@@ -44,8 +44,8 @@ pub(crate) fn matches(expression: &[u8], text: &[u8]) -> Option<bool> {
     Some(found.is_some())
 }
 
-/// A placeholder for the component that a consumer requests. A package reveals the components that
-/// it knows when it searches a list for the placeholder.
+/// A placeholder for the component that a consumer requests. If a package searches a list for the
+/// placeholder, the items of that list are the components that the package knows.
 pub(crate) const COMPONENT: &[u8] = b"\x01component";
 
 /// The kind of entry that exists at a path.
@@ -83,8 +83,8 @@ pub trait CMakeHost {
         scope: PackageScope,
         depth: usize,
     ) -> (Package, PackageScope);
-    /// Looks up a name in the scopes of the packages that request the evaluated package, from the
-    /// innermost. The first answer of [`PackageScope::answer`] is the result.
+    /// Looks up a name in the scopes of the packages that request the evaluated package,
+    /// beginning with the innermost. The first answer of [`PackageScope::answer`] is the result.
     fn enclosing(&self, sought: &ScopeLookup) -> ScopeAnswer;
 }
 
@@ -143,7 +143,7 @@ pub struct Package {
     pub(crate) removed: Vec<Text>,
     /// Targets of other packages, each with a property that the package may set.
     pub(crate) touched: Vec<(Text, Text)>,
-    /// True if the package calls `execute_process`, whose results are unknown.
+    /// True if the package calls `execute_process`. Its results are unknown.
     pub(crate) has_processes: bool,
     /// Targets that the package defines. The flag is true if the package certainly defines the
     /// target.

@@ -72,9 +72,9 @@ impl PackageScope {
 }
 
 impl Eval<'_> {
-    /// The value of a variable in an enclosing scope; `Some(None)` if the value is unknown. `None`
-    /// if no enclosing scope has the variable. `None` also if this package set or unset it, or may
-    /// have set it in unevaluated code.
+    /// The value of a variable in an enclosing scope; `Some(None)` if the value is unknown.
+    /// `None` if no enclosing scope has the variable. Also `None` if this package set or unset
+    /// the variable, or if unevaluated code may have set it.
     pub(super) fn outer_value(&self, name: &[u8]) -> Option<MaybeText> {
         let state = &self.state;
         let is_own =

@@ -9,8 +9,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 impl Eval<'_> {
-    /// Evaluates `file(GLOB …)` and `file(TO_CMAKE_PATH …)`. Other forms make the variables that
-    /// they name unknown.
+    /// Evaluates `file(GLOB …)` and `file(TO_CMAKE_PATH …)`. Variables that other forms name
+    /// become unknown.
     pub(super) fn file(&mut self, words: &[ArgumentWord]) {
         let kind =
             words.first().and_then(ArgumentWord::text).map(<[u8]>::to_vec).unwrap_or_default();
@@ -33,8 +33,8 @@ impl Eval<'_> {
         }
     }
 
-    /// The value for the arguments of `file(GLOB name …)` after the name: `[LIST_DIRECTORIES
-    /// true|false] [RELATIVE dir] [CONFIGURE_DEPENDS] pattern…`
+    /// The value that `file(GLOB name …)` stores. `words` are the arguments after the name:
+    /// `[LIST_DIRECTORIES true|false] [RELATIVE dir] [CONFIGURE_DEPENDS] pattern…`
     fn globbed(&mut self, mut words: &[ArgumentWord]) -> MaybeText {
         let (mut with_dirs, mut base) = (true, None);
         loop {

@@ -45,7 +45,8 @@ pub(super) struct RegexMatch {
 }
 
 impl Regex {
-    /// Parses an expression; `None` if it has an error, is too long, or is nested too deeply.
+    /// Parses an expression; `None` if the expression has an error, is too long, or is nested too
+    /// deeply.
     pub(super) fn new(text: &[u8]) -> Option<Self> {
         if text.len() > MOST_LEN {
             return None;
@@ -79,8 +80,9 @@ impl Regex {
     }
 
     /// The first match at or after an offset where an earlier match ended. With policy CMP0186
-    /// (CMake 4.1), `^` matches only at the beginning of the text. Without it, `^` also matches at
-    /// the offset. Fails if this makes a difference, or if the search takes too long.
+    /// (CMake 4.1), `^` matches only at the beginning of the text. Without the policy, `^` also
+    /// matches at the offset. An error if the policy changes the result, or if the search takes
+    /// too long.
     pub(super) fn find_next(
         &self,
         text: &[u8],

@@ -1,5 +1,6 @@
 //! The state of a CMake script: variables, targets and functions. The states of two possible
-//! branches merge into one, in which a value is known only if both agree.
+//! branches merge into one. In the merged state, a value is known only if both branches have the
+//! same value.
 
 use super::parsed::Parsed;
 use super::value::{MaybeText, Truth};
@@ -20,20 +21,21 @@ pub struct CommandSite {
     pub line: u32,
 }
 
-/// A target that the package or a package that it requests defined.
+/// A target of the evaluated package, or of a package that it requests.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DefinedTarget {
     /// True if only some of the possible branches define the target.
     pub(super) maybe: bool,
-    /// True for a program or a MODULE library. CMake does not allow linking to it, so no consumer
-    /// fails if its file does not exist.
+    /// True for a program or a MODULE library. CMake does not allow linking to either, so no
+    /// consumer fails if the file of the target does not exist.
     pub(super) is_program: bool,
     /// True if the target may have properties that are unknown.
     pub(super) is_open: bool,
-    /// True if another package defined the target. The evaluation of that package checks it.
+    /// True if another package defined the target. The evaluation of that package checks the
+    /// target.
     pub(super) foreign: bool,
-    /// Properties, each with its value and the command that set it last. The command is `None` if
-    /// it ran only under an unknown condition.
+    /// Properties, each with its value and the command that set it last. `None` instead of the
+    /// command if it ran only under an unknown condition.
     pub(super) properties: BTreeMap<Text, (MaybeText, Option<CommandSite>)>,
 }
 

@@ -177,8 +177,8 @@ impl Eval<'_> {
         }
     }
 
-    /// The value of a property of a target; `Some(None)` if it is unknown. `None` if the property
-    /// is certainly not set.
+    /// The value of a property of a target; `Some(None)` if the value is unknown. `None` if the
+    /// property is certainly not set.
     fn property_of(&self, target: &[u8], property: &[u8]) -> Option<MaybeText> {
         let known_target = self.state.targets.get(target).filter(|t| !t.maybe && !t.foreign);
         let Some(known_target) = known_target else { return Some(None) };
@@ -216,8 +216,9 @@ impl Eval<'_> {
             }
             for (property, (value, site)) in &target.properties {
                 let (Some(value), Some(site)) = (value, site) else { continue };
-                // Distributions may package the programs of an export separately from its libraries
-                // (LLVM), and the headers of a private target too (Qt). These files may be missing.
+                // A distribution may put the programs of an export into another package than its
+                // libraries (LLVM). The same is true of the headers of a private target (Qt). So
+                // these files may be missing.
                 let is_private = name.ends_with(b"Private") && INCLUDES.contains(&&**property);
                 if target.is_program || is_private {
                     continue;
@@ -259,7 +260,7 @@ impl Eval<'_> {
         for item in items(value, true) {
             let item = link_only(&item);
             let path = Path::new(OsStr::from_bytes(item));
-            // A generator expression may contain semicolons, and then has several items.
+            // A generator expression that contains semicolons is split into several items.
             let begins = memchr::memmem::find_iter(item, b"$<").count();
             let is_inside = open + begins > 0;
             open = (open + begins).saturating_sub(memchr::memchr_iter(b'>', item).count());

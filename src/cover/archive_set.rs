@@ -56,8 +56,8 @@ pub struct ArchiveSet {
     parts: Vec<DefinitionShard>,
     /// Members by their [`ArchiveSet::definitions_key`].
     keys: OnceLock<MemberKeys>,
-    /// The names that members without a strong definition define. The key is the hash of a name,
-    /// the value is the number of its definitions in all archives.
+    /// The names that members without a strong definition define. The key is the hash of a name.
+    /// The value is the number of definitions of this name in all archives.
     weak: OnceLock<FastMap<u64, usize>>,
 }
 
@@ -270,7 +270,7 @@ impl ArchiveSet {
     }
 
     /// The number of definitions, in all archives, of the rarest name that a member defines. The
-    /// member must not have a strong definition. `usize::MAX` if it defines nothing.
+    /// member must not have a strong definition. `usize::MAX` if the member defines nothing.
     pub fn fewest(&self, member: MemberId) -> usize {
         let count = || {
             let weak = self.owners.ids().filter(|member| !self.is_strong(*member));
@@ -314,8 +314,8 @@ impl ArchiveSet {
         })
     }
 
-    /// Members that may define the same names as `member`, including itself, in the order of their
-    /// ids: their [`Self::definitions_key`] is equal. Empty for a member that defines nothing.
+    /// All members with the [`Self::definitions_key`] of `member`, including `member`, in the order
+    /// of their ids. They may define the same names. Empty for a member that defines nothing.
     pub fn alike(&self, member: MemberId) -> impl Iterator<Item = MemberId> {
         let all = &self.keys().sorted;
         let key = self.definitions_key(member);

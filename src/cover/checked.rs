@@ -1,7 +1,8 @@
 //! Chooses the referrers of undefined names whose relocations are read. A name may have a thousand
-//! referrers, and an output shows three of them. Reading stops once that many are known to need a
-//! definition. If a shown name has few referrers, all are read, so that the output has their exact
-//! number. A name that is not shown is only counted, so one referrer is enough.
+//! referrers, and an output shows three of them. Reading stops once three referrers are confirmed
+//! to need a definition. If a shown name has few referrers, all of them are read, so that the
+//! output has their exact number. A name that is not shown is only counted, so one referrer is
+//! enough.
 
 use super::{Coverage, ReferredBy};
 use crate::id::{FastMap, FastSet, MemberId};
@@ -97,8 +98,8 @@ impl<'n> CheckedReferences<'n> {
         by.iter().filter(is_open).filter_map(|by| by.member()).take(batch).collect()
     }
 
-    /// Up to `most` referrers of a name; empty if a referrer is checked already. If `by` still has
-    /// a checked referrer, the check found that this referrer needs the definition.
+    /// Up to `most` referrers of a name; empty if a referrer is checked already. A checked referrer
+    /// stays in `by` only if it needs the definition.
     fn next_hidden(
         &self,
         name: &[u8],

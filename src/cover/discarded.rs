@@ -5,9 +5,9 @@
 //! discarded copy, the name is undefined, even if other files define it too
 //! (`ObjFile::postParse` in `lld/ELF/InputFiles.cpp`). lld accepts this if the definition is weak.
 //!
-//! Strong definitions in groups are rare. So that few members are read, only two kinds are checked:
-//! those that share a section with a weak definition, and, under lld, those of names with several
-//! definitions.
+//! Strong definitions in groups are rare. To read few members, the check covers only two kinds of
+//! strong definitions. The first are those in a section that also has a weak definition. The
+//! second, under lld, are those of names with several definitions.
 
 use super::object_facts::ObjectFacts;
 use super::order_independent::{References, referrers};
@@ -26,8 +26,8 @@ type GroupOfEach<'f> = Vec<(Definition, Option<&'f [u8]>)>;
 /// COMDAT groups. Each name has its definitions.
 pub struct GroupDefined<'q> {
     names: Vec<(&'q [u8], Vec<Definition>)>,
-    /// True under lld, which does not look for another definition if the one that it selected is
-    /// discarded.
+    /// True under lld: if the definition that lld selected is discarded, lld does not look for
+    /// another definition.
     selects_first: bool,
 }
 
@@ -82,7 +82,7 @@ impl<'q> GroupDefined<'q> {
         Self { names: found.collect(), selects_first }
     }
 
-    /// True if the link has no such names.
+    /// True if the set has no names.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
@@ -100,7 +100,8 @@ impl<'q> GroupDefined<'q> {
     }
 
     /// The groups of each defining object that have to be compared with copies in other objects.
-    /// Under lld, these are all groups, else only those whose copies may define other names.
+    /// Under lld, these are all groups. Under the other linkers, these are only the groups whose
+    /// copies may define other names.
     fn named_groups<'f>(&self, facts: &'f ObjectFacts) -> FastMap<ReferredBy, NamedGroups<'f>> {
         let read = |of: &'f LinkFacts| {
             if self.selects_first { of.named_groups() } else { of.odd_groups() }
@@ -112,9 +113,9 @@ impl<'q> GroupDefined<'q> {
         out
     }
 
-    /// The names of which a definition may be discarded, each with its definitions and their groups
-    /// in `named`. Under lld, one definition in a group suffices. Else all definitions of the name
-    /// must be in groups.
+    /// The names that may lose a definition, each with its definitions and the groups of these
+    /// definitions in `named`. Under lld, one definition in a group suffices. Under the other
+    /// linkers, all definitions of the name must be in groups.
     fn groups<'f>(
         &self,
         named: &FastMap<ReferredBy, NamedGroups<'f>>,
@@ -138,9 +139,9 @@ impl<'q> GroupDefined<'q> {
         found.filter(is_checked).collect()
     }
 
-    /// Needed members without facts that may have a copy of one of the groups. They define the
-    /// signature of a group or one of its names. If copies of a group may share no name, all needed
-    /// members without facts are returned.
+    /// Needed members without facts that may have a copy of one of the groups. Such a member
+    /// defines the signature of a group or a name of the group. If two copies of a group may have
+    /// no name in common, all needed members without facts are returned.
     pub fn rivals(
         &self,
         question: &CoverageQuestion<'_>,
@@ -157,8 +158,8 @@ impl<'q> GroupDefined<'q> {
             let of_group = named.get(&by).into_iter().flatten();
             let of_group = of_group.filter(|(other, _)| *other == signature);
             let names: Vec<&[u8]> = of_group.flat_map(|(_, names)| names).copied().collect();
-            // As in `LinkFacts::group_names`: copies may share no name if the signature is not
-            // mangled and is not a name that the group defines.
+            // As in `LinkFacts::group_names`: two copies may have no name in common if the
+            // signature is not mangled and is not a name that the group defines.
             may_differ |= !signature.starts_with(b"_Z") && !names.contains(&signature);
             let names = names.into_iter().chain([signature]);
             hashes.extend(names.map(|name| question.library.hash(name)));
@@ -224,7 +225,7 @@ impl<'q> GroupDefined<'q> {
 #[derive(Clone, Copy)]
 struct Definition {
     kind: SymbolKind,
-    /// True if it is strong and may be in a group with a weak definition.
+    /// True if the definition is strong and may be in a group with a weak definition.
     beside_weak: bool,
     by: ReferredBy,
 }

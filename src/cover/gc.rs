@@ -97,9 +97,10 @@ impl<'a> KeptSections<'a> {
     }
 
     /// True if a section of an object is in the output, or if the object could not be read. lld and
-    /// mold keep all sections that are not loaded. Among these, GNU ld keeps only debug sections.
-    /// It drops them with the last loaded section of their object, or together with the other
-    /// sections of their group (`_bfd_elf_gc_mark_extra_sections`).
+    /// mold keep all sections that are not loaded. Of the sections that are not loaded, GNU ld
+    /// keeps only debug sections. GNU ld drops a debug section with the last loaded section of its
+    /// object, or together with the other sections of its group
+    /// (`_bfd_elf_gc_mark_extra_sections`).
     pub(super) fn has(&self, by: ReferredBy, section: usize) -> bool {
         let Some(facts) = self.facts.of(by) else { return true };
         if self.live.contains(&(by, section)) {
@@ -228,7 +229,7 @@ impl<'a> Marker<'a> {
             let undefined = undefined.map(|(name, _)| &**name);
             let is_exported = |name: &&[u8]| self.defined.get(name).map(|of| of.is_exported);
             // A linked root that is not an input is treated like the objects that it was linked
-            // from. These bind to hidden definitions too.
+            // from. References of these objects bind to hidden definitions too.
             out.extend(undefined.filter(|name| !root.input || is_exported(name) != Some(false)));
             let exports = root.input.then(|| question.exports(at, &[])).into_iter().flatten();
             out.extend(exports.map(|of| of.name).filter(|name| is_exported(name) == Some(true)));
@@ -413,7 +414,8 @@ impl<'a> Marker<'a> {
             }
             let Some(facts) = self.facts.of(node.0) else { continue };
             // GNU ld follows the references of sections that are not loaded. lld does so only for
-            // those that it marks because of a name, before it keeps the others (`MarkLive::run`).
+            // sections that it marks because of a name. It marks them before it keeps the remaining
+            // sections (`MarkLive::run`).
             let is_followed = match linker {
                 Some(Linker::Gnu) => true,
                 Some(Linker::Mold) => false,

@@ -25,9 +25,9 @@ pub struct LackingReference {
     pub restricted: bool,
 }
 
-/// For each of `archives`, its strong references that lack a definition, in the order of members:
-/// no archive of the set defines the name for the target of the reference. `main` and names that
-/// the linker always defines for `output` are skipped.
+/// For each archive in `archives`, its strong references without a definition, in the order of
+/// members. No archive of the set defines the name of such a reference for its target. `main` and
+/// names that the linker always defines for `output` are skipped.
 pub fn lacking(
     library: &ArchiveSet,
     archives: &[ArchiveId],

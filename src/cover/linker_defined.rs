@@ -24,9 +24,9 @@ pub enum OutputKind {
 pub struct LinkOutput {
     /// The kind of file that the link makes.
     pub kind: OutputKind,
-    /// The linker; `None` if it may be any.
+    /// The linker; `None` if any linker is possible.
     pub linker: Option<Linker>,
-    /// True if all inputs of the link are known, with the compilers' start files.
+    /// True if all inputs of the link are known, including the compilers' start files.
     pub has_start_files: bool,
 }
 
@@ -37,7 +37,7 @@ pub enum LinkerDefined<'n> {
     No,
     /// The linker defines the name in every link.
     Always,
-    /// The linker defines the name if the output has a section with this name.
+    /// The linker defines the name if the output has this section.
     WithSection(&'n [u8]),
     /// The linker defines the name if the output has thread-local data.
     WithTls,

@@ -1,11 +1,11 @@
-//! Coverage of static archives: the members that a link needs, each with a symbol and a referrer
-//! that need it, and the names that stay undefined. No linker runs and no file is opened: the
-//! members come from the corpus ([`crate::facts::Need::Members`]).
+//! Coverage of static archives: the members that a link needs, each with the symbol for which it is
+//! needed and a referrer of this symbol. Also the names that stay undefined. No linker runs and no
+//! file is opened: the members come from the corpus ([`crate::facts::Need::Members`]).
 //!
 //! [`cover`] answers a [`CoverageQuestion`] independently of link order, [`in_order`] by the rules
 //! of one linker. [`lacking()`] checks all archives of a system at once. A question can name any
 //! archives of an [`ArchiveSet`], so a fix is verified by a second question. `audit`, the view
-//! `archive` and fixes are the callers.
+//! `archive` and `fix` call this module.
 
 mod archive_set;
 mod checked;
@@ -88,15 +88,15 @@ impl Export<'_> {
 pub struct ReferringFile {
     /// The path of the file.
     pub path: Arc<Path>,
-    /// True for a shared library or program, false for a relocatable object. In [`cover`],
-    /// definitions of relocatable objects come first. Definitions of linked roots come after the
-    /// archives that are linked in any case.
+    /// True for a shared library or program, false for a relocatable object. In [`cover`], the
+    /// definitions of relocatable objects precede all others. The definitions of linked roots count
+    /// only for names that no archive in [`CoverageQuestion::archives`] defines.
     pub linked: bool,
     /// True for a shared library that is an input of the link: its undefined names extract members,
     /// but are not reported. A linked root that is not an input is treated like the objects that it
     /// was linked from.
     pub input: bool,
-    /// True for intermediate language, which linkers read with a plugin.
+    /// True for a file of compiler intermediate language (LTO).
     pub lto: bool,
     /// The kind of an object in intermediate language whose symbols are unknown: it may define and
     /// refer to any name.
@@ -112,7 +112,8 @@ pub struct ReferringFile {
     pub hidden: Vec<Box<[u8]>>,
     /// Names with hidden or internal visibility, sorted: the output does not export them.
     pub unexported: Vec<Box<[u8]>>,
-    /// Strong definitions that may lie in a COMDAT group without being its signature, sorted.
+    /// The names of strong definitions that may lie in a COMDAT group without being its signature,
+    /// sorted.
     pub beside_weak: Vec<Box<[u8]>>,
 }
 
@@ -145,7 +146,8 @@ pub struct CoverageQuestion<'a> {
 }
 
 impl<'a> CoverageQuestion<'a> {
-    /// True if the link has this root as a shared object; `root` is an index in `roots`.
+    /// True if the root is a shared object among the inputs of the link. `root` is an index in
+    /// `roots`.
     fn is_shared_input(&self, root: usize) -> bool {
         self.roots.get(root).is_some_and(|root| root.linked && root.input)
     }
@@ -324,11 +326,11 @@ pub struct Coverage {
     /// Members for another class or machine that GNU ld tries to extract: GNU ld then refuses the
     /// link. The other linkers refuse such members even if no reference needs them.
     pub refused: Vec<MemberId>,
-    /// Shared objects that are not part of the link, as indices of roots: those of `--as-needed`
-    /// that no file needs, and those with the name of an earlier one.
+    /// Shared objects that are not part of the link, as indices of roots. No file needs them under
+    /// `--as-needed`, or an earlier shared object has the same DT_NEEDED name.
     pub forgotten: FastSet<usize>,
     /// True if a shared object refers to a name that an object of the output defines. The linker
-    /// may report the name if an option hides it.
+    /// may report such a name if an option hides it.
     pub needs_exports: bool,
 }
 

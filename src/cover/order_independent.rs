@@ -58,8 +58,8 @@ struct Run<'q> {
     has_linked: bool,
     /// By member: true if it is needed.
     taken: Vec<bool>,
-    /// By name: true if one of the best definitions is known to be in a needed member. A name may
-    /// have thousands of definitions, so these names are not followed.
+    /// By name: true if a needed member is known to have one of the best definitions. The
+    /// definitions of such a name, of which there may be thousands, are not searched again.
     met: Vec<bool>,
     /// By name: true if the name was queued.
     asked: Vec<bool>,
@@ -75,7 +75,7 @@ struct Run<'q> {
     queue: VecDeque<(NameId, ReferredBy)>,
     /// The last result of [`Self::find_best`].
     best: Vec<MemberDefinition>,
-    /// Names with several providers, by their text.
+    /// Names with several possible providers, keyed by their text.
     open: BTreeMap<&'q [u8], (NameId, ReferredBy)>,
     undefined: FastSet<&'q [u8]>,
     out: Coverage,
@@ -159,8 +159,8 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Restricts the visibility of a name. The name is followed again, because a shared object may
-    /// have satisfied it.
+    /// Restricts the visibility of a name. If a shared object satisfied the name before, the name
+    /// needs another definition. The name is therefore followed again.
     fn hide(&mut self, name: NameId, by: ReferredBy) {
         let new = !std::mem::replace(&mut self.hidden[name.index()], true);
         if new && self.asked[name.index()] {
@@ -179,8 +179,8 @@ impl<'q> Run<'q> {
         let library = self.question.library;
         let mut best: Option<Tier> = None;
         self.best.clear();
-        // The start of a program comes from the compiler's start files. Another program's archive
-        // may define it too.
+        // The compiler's start files define the start symbol of a program. A candidate archive of
+        // another program may define this symbol too, but must not provide it.
         let is_start = Some(name) == self.start && !self.question.requests(ENTRY);
         for definition in library.definitions(name) {
             let tier = self.tiers[library.archive_of(definition.member).index()];
@@ -354,15 +354,15 @@ fn defined<'q>(question: &'q CoverageQuestion<'q>) -> FastSet<&'q [u8]> {
     symbols.filter(|(_, kind)| kind.is_definition()).map(|(name, _)| &**name).collect()
 }
 
-/// Decides which references need a definition, and of which name.
+/// Decides which references need a definition, and to which name each reference goes.
 #[derive(Default)]
 pub(super) struct References<'a> {
     /// The link, whose options may redirect references.
     pub(super) link: Option<&'a Link>,
     /// Names that need a definition even if all references to them are weak.
     pub(super) strong: FastSet<&'a [u8]>,
-    /// True if a common symbol is treated as a reference to its name. mold may choose the
-    /// definition of a shared object, which the visibility of the symbol may then forbid.
+    /// True if a common symbol is treated as a reference to its name. mold may choose a shared
+    /// object's definition of the name, but the visibility of the common symbol may forbid that.
     pub(super) common: bool,
 }
 
@@ -420,7 +420,7 @@ pub(super) fn referrers(
     }
     if !names.is_empty() {
         let library = question.library;
-        // Members repeat the same names: each is looked up once.
+        // Many members refer to the same names, so each name is looked up once.
         let mut known = vec![Place::Unknown; library.names()];
         for member in needed {
             for (id, symbol) in library.symbols(member) {

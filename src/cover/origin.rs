@@ -4,8 +4,9 @@
 use super::ArchiveSet;
 use crate::id::{ArchiveId, FastMap, FastSet, MemberId};
 
-/// Up to this number of members that may define the same names are compared directly. Most members
-/// are like one or two others, and a table of their names would cost more than it saves.
+/// If at most this number of members may define the same names, they are compared directly. Most
+/// members are like only one or two others. For so few members, a table of names would cost more
+/// than it saves.
 const FEW: usize = 16;
 
 /// Finds the origins of many members. Members that may define the same symbols are compared once.
@@ -24,7 +25,7 @@ struct SameNames {
     by_name: FastMap<Vec<u8>, Firsts>,
 }
 
-/// The first member, and the first member that is not in the archive of that member.
+/// The first member of a group, and the first member of the group in another archive.
 #[derive(Default)]
 struct Firsts {
     first: Option<(ArchiveId, MemberId)>,

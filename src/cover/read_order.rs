@@ -89,8 +89,8 @@ impl<'q> ReadOrder<'q> {
         out
     }
 
-    /// The index of the input at which a member is read. `own` are the inputs that give its
-    /// archive, and `referred` is the input with the first reference to the member.
+    /// The index of the input at which a member is read. `own` has the inputs that name the
+    /// member's archive. `referred` is the input with the first reference to the member.
     fn place(&self, own: &[usize], referred: usize) -> usize {
         let first = own.first().copied().unwrap_or(referred);
         match self.link.linker {

@@ -1,7 +1,7 @@
-//! Removes names that only the symbol tables show as undefined. The linker defines them because of
-//! a section, or no relocation in the output refers to them. lld looks only at relocations of
-//! loaded sections (`scanRelocations` in `lld/ELF/Relocations.cpp`). GNU ld and mold look at debug
-//! sections too. `gc` finds the sections that `--gc-sections` drops.
+//! Removes names that only the symbol tables show as undefined. The linker defines such a name
+//! because of a section, or no relocation in the output refers to the name. lld looks only at
+//! relocations of loaded sections (`scanRelocations` in `lld/ELF/Relocations.cpp`). GNU ld and mold
+//! look at debug sections too. `gc` finds the sections that `--gc-sections` drops.
 
 use super::checked::CheckedReferences;
 use super::gc::KeptSections;
@@ -59,7 +59,7 @@ fn counted<'n>(
     if undefined.contains(redirected) { redirected } else { name }
 }
 
-/// True if the sections of all needed members decide which names stay undefined: with
+/// True if the sections of all needed members decide which names stay undefined. This is so with
 /// `--gc-sections`, or if the linker defines a name only because of a section.
 pub fn decides_by_sections(question: &CoverageQuestion<'_>, coverage: &Coverage) -> bool {
     let decides = |name: &[u8]| {
@@ -89,8 +89,8 @@ pub fn rivals(
         let groups = groups.unwrap_or_default();
         (groups.names.into_iter().map(|name| library.hash(name)).collect(), groups.may_differ)
     });
-    // The last place with a group whose copies may share no name: every object before it may have a
-    // copy.
+    // The last place with a group whose copies may have no name in common. Every object before this
+    // place may have a copy of the group.
     let end = groups.iter().rposition(|(_, may_differ)| *may_differ).unwrap_or(0);
     let last: FastMap<u64, usize> = (0..)
         .zip(groups)
@@ -264,8 +264,8 @@ impl Live<'_> {
             && matches!(self.question.output.linker, Some(Linker::Lld | Linker::Mold))
     }
 
-    /// True for a reference to the wrapper of `--wrap` in a debug section: GNU ld lets it refer to
-    /// the wrapped name (`unwrap_hash_lookup` in `bfd/linker.c`).
+    /// True for a reference to the wrapper of `--wrap` in a debug section: GNU ld lets such a
+    /// reference go to the wrapped name (`unwrap_hash_lookup` in `bfd/linker.c`).
     fn is_unwrapped(&self, facts: &LinkFacts, section: usize, name: &[u8]) -> bool {
         self.question.output.linker == Some(Linker::Gnu)
             && facts.sections.get(section).is_some_and(|section| section.is_debug)

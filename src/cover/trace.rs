@@ -1,6 +1,6 @@
 //! The members of archives that refer to given names, and the archives from which members were
-//! merged. `audit::trace`, the rule about lists of archives, and fixes use them to find the archive
-//! that an object was linked from.
+//! merged. `audit::trace`, the rule `deps-list-drift` and fixes use them to find the archive that
+//! an object was linked from.
 
 use super::{ArchiveSet, Origins};
 use crate::format::archive::SymbolKind;

@@ -44,7 +44,8 @@ impl UnwindTable {
         for relocation in facts.relocations.iter().filter(|one| one.section == table) {
             let to = (relocation.global, relocation.target);
             let is_local_code = relocation.global.is_none() && is_code(facts, relocation.target);
-            // RISC-V and LoongArch relocate distances inside of the function too.
+            // On RISC-V and LoongArch, distances inside of the function have relocations too. These
+            // refer to the section of the function.
             let is_inside = function == Some(relocation.target);
             let is_code = is_local_code && (relocation.is_aligned || is_inside);
             let is_routine = to.0.is_some() || is_local_code && !is_code;

@@ -1,5 +1,5 @@
-//! Writes a GNU archive with an index, and with a table of the names that are too long for a
-//! member's header (`ar(5)` of System V).
+//! Writes a GNU archive with an index and a table of long names: names that do not fit a member's
+//! header (`ar(5)` of System V).
 
 /// Makes an archive from members. Each tuple has the file name of a member, its bytes and the names
 /// that it defines.

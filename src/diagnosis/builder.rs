@@ -1,5 +1,5 @@
-//! Turns the results of resolving and binding under all entry points into a [`Diagnosis`]. A defect
-//! that occurs under several entry points is listed once, with all of them.
+//! Turns the results of resolving and binding under all entry points into a [`Diagnosis`]. A
+//! defect that occurs under several entry points is listed once, with all these entry points.
 
 use super::reference_state::{ReferenceState, ReferenceWithState, Undefined};
 use super::{
@@ -73,7 +73,8 @@ pub fn missing(closures: &Closures, strings: &Strings) -> Vec<MissingNeed> {
 
 /// The needs of a closure that were not found, each with the object that has the need.
 pub(super) fn missing_edges(closure: &Closure) -> impl Iterator<Item = (FileId, &Edge)> {
-    // In nearly all closures, every library was found: their needs are not visited.
+    // In nearly all closures, every library was found. The needs of these closures are not
+    // visited.
     let edges = if closure.lacks_any() { closure.edges() } else { &[] };
     edges.iter().filter_map(|edge| {
         let missing = closure.module(edge.to).how == FoundBy::Missing;
@@ -359,7 +360,8 @@ impl DiagnosisBuilder<'_> {
     fn finish_assumed(&self) -> Vec<Assumed> {
         let mut out: BTreeMap<usize, (usize, FastSet<FileId>)> = BTreeMap::new();
         let hosts = self.source.hosts;
-        // Several policies may have an entry for the same host: they are counted together.
+        // Several policies may have an entry for the same host: these entries are counted
+        // together.
         let first = |host: &HostEntry| hosts.iter().position(|other| other.name == host.name);
         let firsts: Vec<Option<usize>> = hosts.iter().map(first).collect();
         let open = |key: &SymbolKey| self.undefined_at.contains_key(key) || self.is_explained(*key);

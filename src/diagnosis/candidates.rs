@@ -1,9 +1,9 @@
 //! Candidates for missing libraries: files with the name of a missing library. A candidate is an
 //! audited file, a file in a `--lib-path` directory, or another file in a prefix. Symbols are
-//! looked up in a candidate and in the libraries that it needs. If all of these were found, the
-//! missing library explains only symbols that the candidate or one of these libraries defines.
-//! [`super::reference_state`] is the caller. This module opens no file: it returns the facts that
-//! must be read first ([`Need`]).
+//! looked up in a candidate and in the libraries that it needs. If all these libraries were
+//! found, the missing library explains only symbols that the candidate or one of these libraries
+//! defines. [`super::reference_state`] is the caller. This module opens no file: it returns the
+//! facts that must be read first ([`Need`]).
 
 use super::{DiagnosisInput, MissingNeed};
 use crate::facts::{Corpus, FileFacts, Need};
@@ -39,8 +39,8 @@ pub(super) enum CandidateAnswer {
     Defined,
     /// No candidate defines the symbol.
     Absent,
-    /// No candidate is for the target of the object. Or a candidate for this target needs libraries
-    /// that were not found.
+    /// No candidate is built for the object's target, or a candidate for this target needs
+    /// libraries that were not found.
     Unknown,
 }
 

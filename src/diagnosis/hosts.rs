@@ -1,7 +1,7 @@
 //! References of plugins to a host program that is not audited. A `[[host]]` entry of the policy
-//! lists the plugins of the program and the names that it provides to them. A reference to one of
-//! these names is assumed to be defined, and counted. Any other reference stays a finding.
-//! [`super::reference_state`] is the caller.
+//! lists the plugins of the program, and the names that the program provides to its plugins. A
+//! reference to one of these names is assumed to be defined, and counted. Any other reference
+//! stays a finding. [`super::reference_state`] is the caller.
 
 use super::DiagnosisInput;
 use crate::facts::plugins::is_plugin;
@@ -23,8 +23,8 @@ pub(super) struct HostFinder<'a> {
     patterns: &'a Patterns<'a>,
 }
 
-/// Name patterns by the first byte of the names that they match. Each has the index of its host in
-/// the policy, and the patterns are sorted by this index.
+/// Name patterns by the first byte of the names that they match. Each pattern has the index of
+/// its host in the policy, and the patterns are sorted by this index.
 pub(super) struct Patterns<'a>(Vec<Vec<(usize, Shape<'a>)>>);
 
 /// A pattern of names: nearly always a whole name or a prefix.
@@ -106,9 +106,9 @@ impl<'a> HostFinder<'a> {
     }
 
     /// The index of the host that is assumed to define `name` for `file` under the entry point of
-    /// `closure`; `None` if there is none. An audited library that a plugin loads finds the host's
-    /// names too, because the program comes first in every scope (`elf/dl-open.c`). Under an entry
-    /// point that is not a plugin, the reference of the library stays undefined.
+    /// `closure`; `None` if no host is. An audited library that a plugin loads finds the host's
+    /// names too, because the program comes first in every scope (`elf/dl-open.c`). Under an
+    /// entry point that is not a plugin, the reference of the library stays undefined.
     pub(super) fn provider(
         &mut self,
         closure: &Closure,
@@ -116,8 +116,9 @@ impl<'a> HostFinder<'a> {
         name: &'a [u8],
     ) -> Option<usize> {
         let root = closure.root.file;
-        // Programs are not plugins. If the host is a program, lookups have searched it already. If
-        // the host is a library, it lacks some names of its program, so the policy still applies.
+        // A program is not a plugin. If the given host of a plugin is a program, lookups have
+        // searched this program already. If the host is a library, it lacks some names of its
+        // program, so the policy still applies.
         let by_program = closure.root.host.is_some_and(|host| self.is_program(host));
         let known = by_program || self.is_program(root);
         if self.source.hosts.is_empty() || known {

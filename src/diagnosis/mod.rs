@@ -62,8 +62,8 @@ pub struct UndefinedSymbol {
     pub symbol: Vec<u8>,
     /// The version of the reference; `None` if it has none.
     pub version: Option<Vec<u8>>,
-    /// The soname of the library that should define the version; `None` if the reference names
-    /// none.
+    /// The soname of the library that should define the version; `None` if the reference names no
+    /// library.
     pub library: Option<Vec<u8>>,
     /// True if loading fails, false if only the first call fails.
     pub at_load: bool,
@@ -181,7 +181,8 @@ pub struct MissingNeed {
     pub name: Vec<u8>,
 }
 
-/// Archives that define a symbol, and policy entries that list a symbol.
+/// Archives that define a symbol, and policy entries that list a symbol. Both are signs that a
+/// link omitted an archive.
 #[derive(Clone, Copy)]
 pub struct Claims<'a> {
     /// The audited files and `--lib-path` files that define undefined names.

@@ -1,8 +1,8 @@
-//! Decides the state of each undefined reference under each entry point: assumed from a host
-//! program, explained by a missing library, provided by the system, or undefined. References that
-//! the program of a `[[host]]` entry is assumed to define are found first, for all entry points in
-//! parallel. The collector then reads candidate files, which the other states depend on.
-//! [`super::builder`] merges equal states of different entry points.
+//! Decides the state of each undefined reference under each entry point. A host program, a
+//! missing library or a library of the system may define it; otherwise, it is undefined.
+//! References that the program of a `[[host]]` entry is assumed to define are found first, for
+//! all entry points in parallel. The collector then reads candidate files, which the other states
+//! depend on. [`super::builder`] merges equal states of different entry points.
 
 use super::candidates::CandidateAnswer;
 use super::hosts::{HostFinder, Patterns};
@@ -211,7 +211,8 @@ impl Undefined {
 
     /// True if both hold for some entry point:
     /// - A library is missing or provided in its closure, or in the closure of its host program.
-    /// - It has an unversioned reference that no `[[host]]` program is assumed to define.
+    /// - The entry point has an unversioned reference that no `[[host]]` program is assumed to
+    ///   define.
     pub fn may_be_explained(&self, source: DiagnosisInput<'_>) -> bool {
         let is_plain = |root: RootId, open: &UndefinedReference| {
             let closure = &source.closures.roots[root];
@@ -245,8 +246,8 @@ fn open<'a>(
             let RelocationMessage::Undefined { symbol, version, at_load, .. } = *report else {
                 continue;
             };
-            // A reference with a version names the library that should define it, so no host
-            // program is assumed to define it.
+            // A versioned reference names the library that should define the symbol, so no host
+            // program is assumed to define the symbol.
             let host = match object.versions.entry(version) {
                 None => hosts.provider(closure, file, object.symbol_name(symbol)),
                 Some(_) => None,
@@ -315,10 +316,10 @@ impl Explainer<'_, '_> {
     }
 
     /// The library that explains an unversioned reference. First comes a missing library with a
-    /// candidate that defines the symbol, then the first missing library whose symbols are unknown,
-    /// then a provided library. The last two are ruled out if an archive defines the symbol, or if
-    /// the policy lists an archive for the symbol. In these cases, the link omitted the archive
-    /// that should define the symbol. The static edition of the library itself is ignored.
+    /// candidate that defines the symbol, then the first missing library whose symbols are
+    /// unknown, then a provided library. The last two kinds are ruled out if an archive defines
+    /// the symbol, or if the policy lists an archive for the symbol. The link then omitted this
+    /// archive. An archive that is the static edition of the library itself does not count.
     fn explaining(&self, file: FileId, object: &Object, symbol: SymbolIndex) -> Option<Stub> {
         let stubs = self.stubs.get_or_init(|| stubs(self.closure));
         if stubs.is_empty() {
@@ -364,7 +365,7 @@ impl Explainer<'_, '_> {
 /// version.
 const ZLIB: &[u8] = b"libz.so.1";
 
-/// A library without a file: the object that needs it, its name, and whether it is missing or
+/// A library without a file: the object that needs it, its name, and its state, missing or
 /// provided.
 #[derive(Clone, Copy)]
 struct Stub {

@@ -39,8 +39,8 @@ const MOST: usize = 10_000;
 /// file that uses it has one piece.
 const MOST_PIECES: usize = 50_000;
 
-/// Compares two reports. The reports of `against` have other files, which may use libraries of the
-/// old report.
+/// Compares two reports. The reports in `against` list other files, which may use libraries of
+/// the old report.
 pub fn compare(
     old: &Side<'_>,
     new: &Side<'_>,
@@ -105,7 +105,7 @@ struct Comparison<'a, 's> {
     changed: FastSet<&'a Path>,
     /// Number of findings that a waiver accepts.
     waived: usize,
-    /// Full paths in either side that are not compared, each with the reason.
+    /// Full paths in either report that are not compared, each with the reason.
     not_compared: BTreeSet<(PathBuf, &'static str)>,
     is_any_gone: bool,
 }
@@ -159,11 +159,11 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    /// True if the new library is not found by the soname of the old one. If the old library has no
-    /// soname, or both are in wheels, a file must also need the old name.
+    /// True if loaders do not find the new library by the soname of the old one. If the old
+    /// library has no soname, or both are in wheels, a file must also need the old name.
     fn is_renamed(&self, old: &File, new: &File) -> bool {
         let differs = is_library(old) && soname(old) != soname(new);
-        // If a link has the old soname, loaders still find the library.
+        // If the new library has a link named like the old soname, loaders still find it.
         let differs = differs && !file_names(new).any(|name| name == soname(old));
         // A library of a wheel has another name after each build.
         let differs = differs && (!is_wheel(old, new) || self.is_needed(soname(old), &new.path));
@@ -295,9 +295,9 @@ impl<'a> Comparison<'a, '_> {
         self.removed(finding, users);
     }
 
-    /// Adds a finding for a file that is for another machine or ELF class now. The loaders of its
-    /// users skip it. True if the finding is made or waived: it covers all other changes of the
-    /// file.
+    /// Adds a finding for a file that is now for another machine or ELF class. The loaders of
+    /// programs that use the old file skip the new file. True if the finding is made or waived:
+    /// the finding covers all other changes of the file.
     fn other_machine(&mut self, old: &File, new: &File) -> bool {
         let library = is_library(old).then(|| soname(old).to_vec());
         let names = library.iter().flat_map(|own| file_names(new).chain([&**own]));
@@ -435,9 +435,9 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    /// Adds findings for entries of search paths that are lost or in another order. Findings about
-    /// the order are at most warnings. So are the others, unless the file has more missing
-    /// libraries than before.
+    /// Adds findings for entries of search paths that are lost or in another order. Findings
+    /// about the order are at most warnings. Findings about lost entries are at most warnings
+    /// too, unless the file has more missing libraries than before.
     fn paths(&mut self, old: &File, new: &File, is_worse: bool) {
         if let Some(Swapped { first, then, library }) = search_paths::swapped(old, new) {
             let (first, then, library) = (show(&first), show(&then), show(&library));

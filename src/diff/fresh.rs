@@ -71,9 +71,9 @@ pub(super) fn audited<'a>(old: &Side<'a>, new: &Side<'a>, pairs: &FilePairs<'_>)
     Audited { fresh, fixed, unchanged, apart: [with_those_left(old, &now, of_old), of_new], unread }
 }
 
-/// Removes findings about files that the other side could not read, or only in part: they are
-/// neither fixed nor new. Findings of the new side about reading itself stay. Returns the findings
-/// about the unread paths.
+/// Removes findings about files that the other side could not read in full: such findings are
+/// neither fixed nor new. Findings of the new side in the group `input` stay. Returns the
+/// findings about the unread paths.
 fn leave_unread_out<'a>(
     (old, fixed): (&Side<'a>, &mut Vec<&'a ReportFinding>),
     (new, fresh): (&Side<'a>, &mut Vec<&'a ReportFinding>),
@@ -96,9 +96,9 @@ fn leave_unread_out<'a>(
     unread
 }
 
-/// Adds the rules that ran only for the old report, because the new version may have findings of
-/// these rules. `now` has the rules of the new report. Rules about waivers and input, and rules
-/// that this version does not know, are left out.
+/// Adds to `named` the rules that ran only for the old report. In the new version, these rules
+/// may have findings that its audit did not search for. `now` has the rules of the new report.
+/// Rules about waivers and input, and rules that this version does not know, are left out.
 fn with_those_left(old: &Side<'_>, now: &FastSet<String>, named: Vec<String>) -> Vec<String> {
     let of_files = |run: &&RuleRun| !run.input && run.group != WAIVERS.name;
     let of_this_version = |run: &&RuleRun| rules::find(&run.id).is_some();
@@ -179,8 +179,8 @@ pub(super) fn consequences_apart(
     fresh.into_iter().filter(|finding| !follows(finding)).collect()
 }
 
-/// Number of new files that do not differ from any of their old versions: a new file may have
-/// several. A finding that only one report has is a difference too.
+/// Number of new files that do not differ from any of their old versions. A new file may have
+/// several old versions. A finding that only one report has is a difference too.
 pub(super) fn same_files(
     pairs: &FilePairs<'_>,
     changed: &FastSet<&Path>,

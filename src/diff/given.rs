@@ -1,5 +1,5 @@
-//! Applies the levels and waivers of a run to reports that were read. These reports have the levels
-//! and waivers of their own runs.
+//! Applies the levels and waivers of this run to reports that earlier runs wrote. Such a report
+//! has the levels and waivers of its own run.
 
 use super::unread::RULES;
 use crate::catalogue::{KnownRule, Level};
@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 /// Applies the levels that `policy` sets, and its waivers, to the findings of `report`. Default
 /// levels do not apply: the run of the report may have enabled a rule. Returns the findings about
-/// unread paths that `policy` allows: a comparison needs them.
+/// unread paths whose rules have the level `allow` in `policy`: a comparison needs these
+/// findings.
 pub fn apply_policy(report: &mut Report, policy: &Policy, today: Day) -> Vec<ReportFinding> {
     let set = |id: &str| policy.set_level_of(&rules::find(id)?.known());
     let names = Sonames::default();
@@ -52,13 +53,14 @@ pub fn apply_policy(report: &mut Report, policy: &Policy, today: Day) -> Vec<Rep
     unread
 }
 
-/// True if `policy` allows a rule about unread paths.
+/// True if a rule about unread paths has the level `allow` in `policy`.
 pub fn allows_unread(policy: &Policy) -> bool {
     allowed(policy).next().is_some()
 }
 
-/// Lets an audit find unread paths although `policy` allows the rules about them. `origin` is the
-/// location of the new levels. After the audit, [`apply_policy`] must remove the findings.
+/// Raises the rules about unread paths from `allow` to `warning`, so that an audit finds these
+/// paths. `origin` is the location of the new levels. After the audit, [`apply_policy`] must
+/// remove the findings.
 pub fn find_unread(policy: &mut Policy, origin: &Origin) {
     let setting = |rule: KnownRule| LevelSetting {
         name: rule.id.to_owned(),
@@ -69,7 +71,7 @@ pub fn find_unread(policy: &mut Policy, origin: &Origin) {
     policy.set(levels);
 }
 
-/// The rules about unread paths that `policy` allows.
+/// The rules about unread paths that have the level `allow` in `policy`.
 fn allowed(policy: &Policy) -> impl Iterator<Item = KnownRule> {
     let known = RULES.iter().filter_map(|id| rules::find(id)).map(rules::Rule::known);
     known.filter(|rule| policy.level_of(rule) == Level::Allow)

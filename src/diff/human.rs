@@ -10,7 +10,7 @@ use crate::report::{self, Rendering, Style, count};
 use crate::text::show_path;
 use std::io::{self, Write};
 
-/// The result if no finding is new.
+/// The text for a comparison without new findings.
 const NOTHING: &str = "nothing became worse";
 /// Maximum number of fixed findings, and of added files, that are listed without `-v`.
 const MOST: usize = 10;

@@ -70,7 +70,7 @@ pub(super) fn lost<'a>(
         let lost = names.filter_map(|path| {
             let found = now.file_at(below(old, path));
             let last = last_part(path.as_os_str().as_bytes());
-            // A loader that searches for the soname opens the target of the link.
+            // A loader that searches for the old soname opens this file, not the new version.
             let is_other = |file: &&File| {
                 old.soname.as_deref() == Some(last)
                     && file.path != new.path

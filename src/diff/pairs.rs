@@ -168,9 +168,9 @@ fn by_links<'a>(
     right.retain(|file| !taken.contains(&*file.path));
 }
 
-/// Pairs each remaining new file with the old file that had its path as a further name, a symbolic
-/// or hard link. The old file may have another counterpart already. Libraries must have the same
-/// soname, because a link for linkers may become a library of another release.
+/// Pairs each remaining new file with the old file that had a symbolic or hard link at this path.
+/// The old file may have another counterpart already. Libraries must have the same soname,
+/// because a link for linkers may become a library of another release.
 fn by_old_names<'a>(
     left: &mut Vec<&'a File>,
     (old, right): (&'a Side<'_>, &mut Vec<&'a File>),
@@ -197,8 +197,8 @@ fn by_old_names<'a>(
     left.retain(|file| !taken.contains(&*file.path));
 }
 
-/// Pairs each remaining old library with the remaining new library that has the largest part of its
-/// exports, at least [`SHARED`] percent.
+/// Pairs each remaining old library with the remaining new library that exports more of the old
+/// library's names than any other, at least [`SHARED`] percent.
 fn by_symbols<'a>(
     (old, left): (&Side<'_>, &mut Vec<&'a File>),
     (new, right): (&Side<'_>, &mut Vec<&'a File>),

@@ -30,8 +30,9 @@ pub(super) struct Swapped {
     pub(super) library: Vec<u8>,
 }
 
-/// Finds the first needed library that is found through another entry because of the new order: its
-/// old entry now comes after its new one. A changed order without effect is not a difference.
+/// Finds the first needed library that is found through another entry because of the new order.
+/// In the new file, the entry that found the library before comes after the entry that finds it
+/// now. A changed order without effect is not a difference.
 pub(super) fn swapped(old: &File, new: &File) -> Option<Swapped> {
     let plain_entries = |file: &File| -> Vec<Vec<u8>> {
         entries(file).iter().map(|entry| plain(file, entry)).collect()

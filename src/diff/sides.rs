@@ -25,9 +25,9 @@ pub struct PolicyDecisions<'a> {
     pub waived: &'a (dyn Fn(&Finding) -> bool + Sync),
 }
 
-/// The exports and imports of the files of a report, by index in [`Report::files`]. All of them
-/// together can be larger than the rest of the report. For an audit of this run, they are therefore
-/// computed one file at a time.
+/// The exports and imports of the files of a report, by index in [`Report::files`]. All these
+/// symbols together can be larger than the rest of the report. For an audit of this run, they are
+/// therefore computed one file at a time.
 pub enum SideSymbols<'a> {
     /// Computed from the facts of an audit of this run.
     Audit(AuditFacts<'a>),
@@ -82,7 +82,7 @@ pub struct Side<'a> {
     /// name is the key.
     by_soname: FastMap<&'a [u8], &'a File>,
     links: Vec<PrefixLink<'a>>,
-    /// Paths that could not be read, or only in part.
+    /// Paths that could not be read in full.
     pub(super) unread: UnreadPaths<'a>,
 }
 
@@ -305,8 +305,8 @@ pub(super) fn located(file: &File, path: &Path) -> Located {
     }
 }
 
-/// The file that a finding about lost symbols names. This is the old file, unless the path of the
-/// new file is a further name of the old file. Then it is the new file.
+/// The file that a finding about lost symbols names. This is the new file if its path is a
+/// further name of the old file, else the old file.
 pub(super) fn named<'f>(old: &'f File, new: &'f File) -> &'f File {
     let path = below(new);
     let is_name = all_names(old).skip(1).any(|name| below_prefix(old, name) == path);
@@ -337,8 +337,8 @@ pub(super) fn stem(soname: &[u8]) -> &[u8] {
 }
 
 /// True if the sonames of both libraries have hashes of wheels and the same stem. auditwheel and
-/// delocate copy a library into a wheel and add a hash of the file to its name. Only files of that
-/// wheel can need it, because the name differs in each build.
+/// delocate copy a library into a wheel and add a hash of the file to its name. Only files of
+/// that wheel can need the copy, because its name differs in each build.
 pub(super) fn is_wheel(old: &File, new: &File) -> bool {
     is_same_wheel_library(soname(old), soname(new))
 }

@@ -30,7 +30,7 @@ enum ChangeKind {
     /// find the symbol.
     Hidden,
     /// As `Hidden`, but only for linkers and dlsym. Loaders still bind references without a
-    /// version, because the version is the first of the library.
+    /// version, because the version is the first that the library defines.
     HiddenFirst,
     /// The type or size changed.
     Data,

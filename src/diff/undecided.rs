@@ -24,8 +24,8 @@ impl UndecidedComparison {
         Self { subject: subject.into(), why: why.into() }
     }
 
-    /// The message of the finding. `detail` keeps the reason without the advice, because `detail`
-    /// is part of the fingerprint.
+    /// The message of the finding: the reason, with the advice about `--facts` spelled out.
+    /// `detail` keeps the reason unchanged, because `detail` is part of the fingerprint.
     fn message(&self) -> String {
         match self.why.strip_suffix(" (--facts)") {
             Some(why) => format!("{why}: write the report with --facts"),

@@ -1,5 +1,5 @@
-//! Paths that one side could not read, or only in part. If the other side has a file at one of
-//! these paths, the file is neither gone nor added. Its findings are neither new nor fixed.
+//! Paths that one side could not read in full. If the other side has a file at one of these
+//! paths, the file is neither gone nor added. Findings about this file are neither new nor fixed.
 
 use super::numbers::without_numbers;
 use crate::id::{FastMap, FastSet};
@@ -26,8 +26,8 @@ pub(super) struct UnreadPaths<'a> {
 }
 
 impl<'a> UnreadPaths<'a> {
-    /// The unread paths of a report. `allowed` has findings of [`RULES`] that are not in the report.
-    /// `has_file` is true for paths of its files.
+    /// The unread paths of a report. `allowed` has findings of [`RULES`] that are not in the
+    /// report. `has_file` is true for the paths of files in the report.
     pub(super) fn of(
         report: &'a Report,
         allowed: &'a [ReportFinding],

@@ -1,6 +1,6 @@
-//! The files that break when a symbol is gone or changes. A file breaks if it refers to the symbol,
-//! and loads its library but no other library of its own report that defines the symbol. For a
-//! symbol of a program, the users are its plugins.
+//! The files that break when a symbol is gone or changes. A file breaks if it refers to the
+//! symbol and loads the changed library. It does not break if it also loads another library of
+//! its own report that defines the symbol. For a symbol of a program, the users are its plugins.
 
 use super::sides::{Side, is_library, name, soname};
 use super::symbols::Change;
@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 #[derive(Default)]
 pub(super) struct Users<'a> {
     environments: Vec<Environment<'a>>,
-    /// Only [`Self::of_dropped`] makes them: for each of `environments`, one with the same files,
-    /// whose needs are resolved with the libraries of the new report. Otherwise empty.
+    /// For each of `environments`, one with the same files, whose needs are resolved with the
+    /// libraries of the new report. Empty unless [`Self::of_dropped`] made this value.
     after: Vec<Environment<'a>>,
 }
 
@@ -50,9 +50,9 @@ impl<'a> Users<'a> {
         Self { environments: before, after }
     }
 
-    /// The files of `against` that find the symbol in `library` with the old libraries, and do not
-    /// find it with the new ones. With the new libraries, they load neither `library` nor another
-    /// library of their own report that defines the symbol.
+    /// The files of `against` that find the symbol in `library` with the old libraries, and do
+    /// not find it with the new ones. With the new libraries, these files load neither `library`
+    /// nor another library of their own report that defines the symbol.
     pub(super) fn without(&self, change: &Change, library: &[u8]) -> Vec<PathBuf> {
         let pairs = self.environments.iter().zip(&self.after);
         let all = pairs.flat_map(|(before, after)| {
@@ -66,7 +66,7 @@ impl<'a> Users<'a> {
     }
 
     /// The files that a change in a library or program breaks, except the library or program
-    /// itself. `pair` has its old and its new version.
+    /// itself. `pair` has the old and the new version of the library or program.
     pub(super) fn of(&self, change: &Change, pair: [&File; 2]) -> Vec<PathBuf> {
         let all: BTreeSet<&Path> = if is_library(pair[0]) {
             let library = soname(pair[0]);
@@ -129,7 +129,8 @@ type OfFile = (Vec<(Vec<u8>, SymbolReference)>, Vec<Vec<u8>>);
 #[derive(Clone, Copy)]
 struct Others<'a, 's> {
     files: &'a Side<'s>,
-    /// The report that decides what these libraries define: that of the old or the new version.
+    /// The report whose exports decide which symbols these libraries define: the old or the new
+    /// report.
     exports: &'a Side<'s>,
 }
 
@@ -246,7 +247,7 @@ impl<'a> Environment<'a> {
 
     /// True if the file of the reference loads another library of its own report that defines the
     /// symbol. A reference with a version names its library, so no other library can define the
-    /// symbol for it.
+    /// symbol for this reference.
     fn is_defined_beside(
         &self,
         change: &Change,

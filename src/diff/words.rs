@@ -109,8 +109,8 @@ pub(super) fn user(path: PathBuf) -> Evidence {
     Evidence::at(EvidenceKind::Change, Arc::from(path))
 }
 
-/// Evidence for a symbol: one piece for each of the first [`MOST_USERS`] files that use it. If
-/// there are none, one piece without a file.
+/// Evidence for a symbol: one piece for each of the first [`MOST_USERS`] files that use the
+/// symbol. If no file uses the symbol, one piece without a file.
 pub(super) fn evidence(change: &Change, users: &[PathBuf]) -> Vec<Evidence> {
     let piece = |user: Option<&PathBuf>| Evidence {
         symbol: Some(change.name.clone()),

@@ -1,5 +1,5 @@
-//! `checklist`: a Markdown task list for an issue or a pull request. Each cause is one task. Its
-//! fixes, and its files if it has several findings, are listed below it.
+//! `checklist`: a Markdown task list for an issue or a pull request. Each cause is one task, with
+//! its fixes below. If a cause has several findings, their files are listed too.
 
 use super::{Emission, Emitted};
 use crate::id::FastMap;

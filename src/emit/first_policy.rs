@@ -1,7 +1,7 @@
 //! A first policy for a prefix that has findings. It accepts all findings in few entries, except
 //! findings about unread files and about waivers. It extends the policies of the report, whose
-//! waivers and levels still apply. An entry covers findings of one rule and one cause. Its reason
-//! is a placeholder that a person must replace.
+//! waivers and levels still apply. An entry covers findings of one rule and one cause. The reason
+//! of an entry is a placeholder that a person must replace.
 
 use super::Emitted;
 use super::policy_waivers::{pattern, string};
@@ -98,9 +98,9 @@ fn entries(rule: &str, findings: &[&ReportFinding], day: &str) -> Result<Vec<Str
     Ok(all)
 }
 
-/// The glob for the names that `key` returns. `None` if a finding has no such name, or if a glob
-/// cannot hold the names: there are more than [`MOST_NAMES`], or one of several has a comma. The
-/// error is a name that cannot be written.
+/// The glob for the names that `key` returns. `None` if a finding has no such name. Also `None`
+/// if a glob cannot hold the names: there are more than [`MOST_NAMES`], or one of several has a
+/// comma. The error is a name that cannot be written.
 fn alternatives<'f>(
     findings: &[&'f ReportFinding],
     key: impl Fn(&'f ReportFinding) -> Option<&'f [u8]>,

@@ -36,7 +36,7 @@ impl Package<'_> {
 
     fn add(&mut self, target: &str) {
         // Settings, such as `xnack+`, follow a colon. Build systems accept processors without
-        // settings: the package's own list of targets has them.
+        // settings, because the package's own list of targets has the settings.
         let name = target.split(':').next().unwrap_or(target);
         self.targets.insert((name.len(), name.to_owned()));
     }

@@ -1,6 +1,6 @@
 //! Emitters: a fix plan written for another tool. An emitter is one file and one row in
-//! [`EMITTERS`]. It formats the plan and decides nothing. If a format cannot represent a name, the
-//! emitter skips the name and returns it, and the run reports it.
+//! [`EMITTERS`]. It formats the plan and decides nothing. If a format cannot represent a name,
+//! the emitter skips the name and returns it as refused, and the run reports the name.
 
 mod checklist;
 mod cmake_deps;

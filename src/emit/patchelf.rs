@@ -124,7 +124,7 @@ patch() {
 
 "#;
 
-/// The function for files whose new search path names the audited prefix.
+/// The shell function that checks a file whose new search path names the audited prefix.
 const AT_HOME: &str = r#"# at_home NAME
 # True if the files are in the directory that the search path of the file names.
 at_home() {

@@ -1,8 +1,8 @@
 //! `pkg-config`: the line `Libs.private` of a library's `.pc` file, in link order. pkg-config and
-//! pkgconf keep the order of the words and of linker options. The line has the merged archive only
-//! if an added archive refers to it. An archive beside a shared library of its name is written as
-//! `-l:FILE`, because linkers prefer the library. For a shared library, its development link is
-//! written.
+//! pkgconf keep the order of the words and of linker options. The line has the merged archive
+//! only if an added archive refers to it. An archive beside a shared library of its name is
+//! written as `-l:FILE`, because linkers prefer the shared library. A shared library is written
+//! by the name of its development link.
 
 use super::{Emission, Emitted};
 use crate::fix::fix_plan::shared_name;

@@ -16,8 +16,8 @@ use crate::tree::{DirEntryKind, EntryType, Errno, Handle, Opened, Stat, Tree, is
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// Largest configuration file of a loader that is read, in bytes. The ld.so.cache of a very large
-/// system has a few hundred kilobytes.
+/// Maximum size, in bytes, of a loader's configuration file that is read. The ld.so.cache of a
+/// very large system has a few hundred kilobytes.
 const MOST_BYTES: u64 = 64 << 20;
 /// Longest path that one system call accepts, with its NUL (`linux/limits.h`).
 const PATH_MAX: usize = 4096;
@@ -43,7 +43,7 @@ pub(super) enum Directory {
     Here,
     /// The path leads to a different directory in each process.
     OfProcess,
-    /// Another kind of entry, no entry, or no permission to search a directory above it.
+    /// Another kind of entry, no entry, or no permission to search a directory above the path.
     Absent,
     /// The system call failed, for example with EIO; a loader would skip the directory.
     Unknown(Errno),
@@ -172,7 +172,8 @@ pub(super) fn answer(tree: &dyn Tree, reading: Reading, corpus: &Corpus, need: N
             FactAnswer::Interpreter(file, found)
         }
         Need::Tables(file) => {
-            // The content replaces that of the first reading, so it must have all of its facts.
+            // This content replaces the content of the first reading, so it must have all facts
+            // of that content.
             let reading = Reading { tables: true, lean: false, relocations: false, ..reading };
             let again = |handle: Handle| (handle.stat(), Box::new(read(&handle, reading)));
             FactAnswer::Tables(file, open(tree, &corpus.files[file]).map(again))
@@ -209,7 +210,7 @@ fn open(tree: &dyn Tree, facts: &FileFacts) -> Option<Handle> {
 
 fn read_bytes(tree: &dyn Tree, path: &Path) -> Result<Box<[u8]>, Errno> {
     let opened = tree.open(path).map_err(|errno| match errno {
-        // The link exists and its target does not: in a sysroot, it may lead outside.
+        // The link exists, but its target does not. In a sysroot, the link may lead outside.
         Errno::NOENT if tree.is_link(path) => Errno::XDEV,
         errno => errno,
     });
@@ -286,7 +287,7 @@ pub(super) fn read_device_code(
     let is_archive = matches!(facts.content, Content::Archive(_));
     let read =
         || if is_archive { gpu::read_archive(&handle, depth) } else { gpu::read(&handle, depth) };
-    // Readers do not panic, and a test fails if one does. This is a second safeguard.
+    // Readers do not panic, and a test fails if one does. `catch_unwind` is a second safeguard.
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)) {
         Ok(Ok(_)) if handle.changed() => Err("changed while it was read".to_owned()),
         Ok(Ok(code)) => Ok(code),

@@ -33,7 +33,7 @@ pub struct Collector<'t> {
     allowed: Vec<PathBuf>,
     /// Names that later stages will look up in members of archives.
     asked: Vec<Box<[u8]>>,
-    /// The stated prefix, with links resolved.
+    /// The prefix that the user stated, with links resolved.
     prefix: Option<PathBuf>,
     real_dirs: FastMap<PathBuf, Option<PathBuf>>,
     /// The last resolved directory and its real path. Names are sorted by directory, so the next
@@ -74,8 +74,9 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// Sets the stated prefix. A file in the prefix gets its real path, even if the walk found only
-    /// links to the file. So its path does not depend on which part of the prefix is audited.
+    /// Sets the prefix that the user stated. A file in this prefix gets its real path, even if
+    /// the walk found only links to the file. The path of the file then does not depend on which
+    /// part of the prefix is audited.
     pub fn state_prefix(&mut self, prefix: Option<&Path>) {
         self.prefix = prefix.map(Path::to_path_buf);
     }
@@ -321,8 +322,8 @@ impl<'t> Collector<'t> {
                 corpus.directories.insert(path.into(), is_there);
             }
             FactAnswer::Bytes(path, bytes) => {
-                // A loader continues without an absent or unreadable file. But it could read a file
-                // that fails here with EIO or EFBIG.
+                // A loader continues without an absent or unreadable file. But a loader could
+                // read a file for which the audit gets EIO or EFBIG.
                 if let Err(errno @ (Errno::IO | Errno::FBIG)) = bytes {
                     let (path, reason) = (as_path(&path), describe(errno));
                     self.problems.push(UnreadablePath { path, reason });
@@ -430,8 +431,8 @@ impl<'t> Collector<'t> {
         names.iter().map(place).collect()
     }
 
-    /// `path` with links resolved. `is_link` is false if its last component is not a link; then
-    /// only the directory is resolved, and each directory is resolved once.
+    /// `path` with links resolved. If `is_link` is false, the last component is not a link. Then
+    /// only the directory is resolved, and each directory only once.
     fn real_path(&mut self, path: &Path, is_link: bool) -> Result<PathBuf, Errno> {
         if let (Some(dir), Some(name), false) = (path.parent(), path.file_name(), is_link) {
             let known = self.last_dir.as_ref();
@@ -488,8 +489,8 @@ impl<'t> Collector<'t> {
     }
 }
 
-/// The real path of a name below a given directory; `None` for other names. A walk follows no links
-/// below such a directory.
+/// The path of a name below a given directory, with links resolved up to this directory but not
+/// below it. `None` for other names.
 fn below(roots: &[(PathBuf, PathBuf)], path: &Path) -> Option<PathBuf> {
     let (dir, real) = roots.iter().find(|(dir, _)| path.starts_with(dir))?;
     Some(real.join(path.strip_prefix(dir).ok()?))

@@ -20,7 +20,7 @@ pub enum PathState {
     File(FileId),
     /// A directory.
     Directory,
-    /// A FIFO, socket or device: the loader would open it, the audit does not.
+    /// A FIFO, socket or device: the loader would open it, but the audit does not.
     Special(Special),
     /// The path leads to a different file in each process.
     OfProcess,

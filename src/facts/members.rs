@@ -21,8 +21,8 @@ use std::sync::Arc;
 /// Estimated size of an archive in bytes for each name in it, as in LLVM's archives. The estimate
 /// sizes the table of names: a table that outgrows its room exists twice while it is copied.
 const BYTES_A_NAME: u64 = 2048;
-/// Estimated number of names for each stored name. Most runs store only names that members refer
-/// to.
+/// Estimated number of names in archives for each name that a run stores. Most runs store only
+/// names that members refer to.
 const NAMES_FOR_ONE_REFERRED_TO: usize = 8;
 /// Maximum number of names for which room is reserved.
 const MOST_EXPECTED: usize = 1 << 19;

@@ -37,10 +37,10 @@ const NOT_AGAIN: &str = "could not be read a second time: it has changed, or the
 /// All facts of one file.
 #[derive(Debug)]
 pub struct FileFacts {
-    /// The path of the file with links resolved. If the walk found several hard links, it is the
-    /// first in byte order. If the walk found only links to a file outside of the audited
-    /// directory, it is the path of the first link. A file in the stated prefix always has its real
-    /// path.
+    /// The path of the file with links resolved. If the walk found several hard links, `path` is
+    /// the first of them in byte order. If the walk found only links to a file outside of the
+    /// audited directory, `path` is the first link. A file in the prefix that the user stated
+    /// always has its real path.
     pub path: Arc<Path>,
     /// `path`, or its target if `path` is a link. The directory of this path is `$ORIGIN` of a
     /// program.
@@ -163,8 +163,8 @@ pub struct CrossCheck {
 /// A fact that a stage lacks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Need {
-    /// The entries at these paths, up to the first at which a loader for `target` stops, and the
-    /// facts of the files found.
+    /// The entries at these paths, up to the first path at which a loader for `target` stops,
+    /// and the facts of the files found.
     First {
         /// Paths in search order.
         paths: Vec<Vec<u8>>,

@@ -95,8 +95,8 @@ impl Providers {
     }
 }
 
-/// The `names` that a library defines. The flag is true if all its definitions of the name have
-/// versions.
+/// The `names` that a library defines. The flag of a name is true if all definitions of this
+/// name in the library have versions.
 pub fn defined<'t>(tables: &'t Tables, names: &RequestedNames) -> Vec<(&'t [u8], bool)> {
     let mut out: Vec<(&[u8], bool)> = Vec::new();
     let mut visit = |symbol: SymbolIndex| {

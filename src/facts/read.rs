@@ -105,7 +105,7 @@ fn guarded(
             defects: Vec::new(),
             unreadable: Some(error.to_string()),
         },
-        // Readers do not panic, and a test fails if one does. This is a second safeguard.
+        // Readers do not panic, and a test fails if one does. `catch_unwind` is a second safeguard.
         Err(_) => Read {
             content: Content::Other(elf::Ident::new(&[])),
             relocations: None,

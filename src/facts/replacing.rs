@@ -75,7 +75,7 @@ const REPLACEABLE: [&[u8]; 42] = [
     b"mremap",
     b"sbrk",
     // The error handler of BLAS and LAPACK, which a program or its runtime may replace (Level 3
-    // BLAS, section 8; `xerbla.f`). R and Octave do.
+    // BLAS, section 8; `xerbla.f`). R and Octave replace it.
     b"xerbla_",
     b"main",
     b"_start",

@@ -103,7 +103,7 @@ pub(super) fn indirect(audit: &Audit, solution: &Solution) -> Vec<(MemberId, Str
 }
 
 /// The libraries of a link: those in which linkers find definitions, and all that are loaded with
-/// the linked file. A name that only the latter define is undefined in the link.
+/// the linked file. A name is undefined in the link if only indirectly loaded libraries define it.
 struct IndirectLibraries<'a> {
     audit: &'a Audit,
     /// The libraries in which linkers find definitions.
@@ -132,11 +132,12 @@ impl<'a> IndirectLibraries<'a> {
     }
 }
 
-/// The libraries from which the link of `file` may take definitions: those that the file needs
-/// directly. A shared object may refer to a name that neither it nor these libraries define, and
-/// that the audit does not report as undefined. Another loaded object, such as the program that
-/// opens it, then defines the name. In that case, the object was linked without `-z defs`. Members
-/// that a fix adds may then use the definitions of all loaded libraries.
+/// The libraries from which the link of `file` may take definitions. Normally, these are the
+/// libraries that the file needs directly. If a shared object was linked without `-z defs`, members
+/// that a fix adds may use the definitions of all loaded libraries. Such a shared object refers to
+/// a name that neither the object nor its direct needs define, and the audit does not report this
+/// name as undefined. Another loaded object, such as the program that opens the shared object, then
+/// defines the name.
 fn libraries<'a>(audit: &'a Audit, file: FileId, object: &Object) -> Libraries<'a> {
     let linked = audit.linked_libraries(file);
     if output_kind(object) != OutputKind::Shared {
@@ -172,7 +173,7 @@ fn rejected(
 }
 
 /// The reason why GNU ld rejects an archive without an index, in words. `None` if the archive has
-/// one.
+/// an index.
 fn without_index(entry: &ArchiveEntry) -> Option<String> {
     let path = show_path(&entry.path);
     let is_refused = entry.members.lacks_index;
@@ -180,8 +181,8 @@ fn without_index(entry: &ArchiveEntry) -> Option<String> {
 }
 
 /// The reason, in words, why lld and mold reject an archive: one of its members cannot be read, or
-/// is built for another machine. They do so even if the link does not need the member; GNU ld opens
-/// only the members that it needs. `None` if all members are fine.
+/// is built for another machine. lld and mold do so even if the link does not need the member. GNU
+/// ld opens only the members that it needs. `None` if all members are fine.
 fn with_bad_member(entry: &ArchiveEntry, target: Target) -> Option<String> {
     let kind = |target: Target| (target.machine, target.is_64, target.big);
     let defect = |member: &Member| {
@@ -285,9 +286,9 @@ impl LinkWithFixes<'_> {
     }
 
     /// The first reason why the members that one linker selects do not link; `None` if they link.
-    /// Their set is then added to `clean`. Only an equal set needs no second check. A subset may
-    /// lack a member that hides a symbol, or the member with the section for a name such as
-    /// `__start_foo`.
+    /// In this case, the set of the members is added to `clean`, and an equal set is not checked
+    /// again. A subset is checked: it may lack a member that hides a symbol, or the member with the
+    /// section for a name such as `__start_foo`.
     fn of_linker(
         &self,
         parts: &[&SymbolClosure],

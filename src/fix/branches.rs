@@ -23,10 +23,10 @@ pub(super) fn reaches(list: &DepsList, from: usize, to: usize) -> bool {
 
 /// The indices of the sets of the variable or target `name` that the archive `word` joins:
 /// - the unconditional set with the most candidates, if later sets do not replace its values and a
-///   link finds the archive in this set. Sets that can write the name are preferred, then those that
+///   link finds the archive in this set. Sets that can write the name are preferred, then sets that
 ///   keep a sorted value sorted
-/// - else the branch with the largest share of archives that are parts of the merged archive, and
-///   all branches that the archives do not distinguish from it
+/// - else the branch in which the largest share of the archives are parts of the merged archive.
+///   All branches that the archives do not distinguish from this branch are added
 ///
 /// Without a merged archive, the share of candidates decides. A set from which a later command
 /// removes the archive (`is_kept` is false) is used only if there is no other.
@@ -59,9 +59,9 @@ pub(super) fn parts_of(
     let least = with(&neighbours.referrers).into_iter().max().unwrap_or(i64::MIN);
     let most = with(&neighbours.needed).into_iter().min().map_or(i64::MAX, |most| least.max(most));
     let fitting = lasting().filter(|(_, set)| (least..=most).contains(&set.rank));
-    // Sets are compared by the archives among their entries, then by all archives that they name.
-    // The items of a loop are named without being entries, because the loop may add its values
-    // several times.
+    // Sets are compared by the number of candidate archives among their entries, then by the number
+    // of all candidate archives that they name. The items of a loop are named, but they are not
+    // entries, because the loop may add its values several times.
     let sorted = sorted_place(lasting().copied().collect(), word);
     let rank = |at: usize, set: &Set| {
         let is_sorted = sorted.contains(&at);
@@ -109,9 +109,9 @@ pub(super) fn parts_of(
     out
 }
 
-/// True if all candidate archives of the set are items of a loop around it, or are made from them.
-/// A new name belongs in these items. In the set itself, the loop would add the name once for each
-/// item.
+/// True if all candidate archives of the set are items of a loop around the set, or are made from
+/// such items. A new name belongs among these items. In the set itself, the loop would add the name
+/// once for each item.
 pub(super) fn is_loop_body(list: &DepsList, set: &Set) -> bool {
     let is_loop = |other: &Set| other.is_known_loop_of(set);
     let has_candidate = set.entries.iter().any(|entry| entry.is_known);
@@ -119,8 +119,8 @@ pub(super) fn is_loop_body(list: &DepsList, set: &Set) -> bool {
     !has_candidate && !set.blocks.is_empty() && is_body()
 }
 
-/// The indices of the sets between whose names `word` keeps the value sorted, if the values of
-/// several commands together are sorted. Empty for targets with several scopes.
+/// If the values of several commands together are sorted, the indices of the sets that have the
+/// names directly before and after `word`. Empty for targets with several scopes.
 fn sorted_place(mut sets: Vec<(usize, &Set)>, word: &[u8]) -> Vec<usize> {
     sets.arrange_by_key(|(_, set)| set.rank);
     let scope = |set: &Set| (set.origin == SetCommand::Link, set.is_private, set.is_interface);

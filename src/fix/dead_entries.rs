@@ -1,9 +1,9 @@
 //! Fixes that drop dead or unsafe entries of search paths. `patch` verifies that the same files are
-//! loaded without them. If a library may appear in the directory later, the fix is only a
+//! loaded without these entries. If a library may appear in the directory later, the fix is only a
 //! suggestion.
 //!
-//! The prefix may have the libraries that the loader finds in a build directory. Then the entry is
-//! dropped or replaced, so that the loader takes the files of the prefix.
+//! The loader may find a library in a build directory although the prefix has the library too. The
+//! fix then drops or replaces the entry, so that the loader takes the file of the prefix.
 
 use super::patch::{Patch, Step, Verified};
 use super::search_path;
@@ -47,7 +47,7 @@ type FilesByName<'a> = FastMap<&'a [u8], Vec<(FileId, &'a Path)>>;
 /// Indexes of an audit, each built on first use.
 struct Indexes<'a> {
     audit: &'a Audit,
-    /// The audited files with each file name, and their paths.
+    /// By file name: the audited files with this name, and their paths.
     by_name: OnceCell<FilesByName<'a>>,
     /// The files of the processes that may open plugins.
     beside_plugins: OnceCell<FastSet<FileId>>,
@@ -58,8 +58,8 @@ impl<'a> Indexes<'a> {
         Self { audit, by_name: OnceCell::new(), beside_plugins: OnceCell::new() }
     }
 
-    /// The audited file with this name in the prefix of a finding, and the directory of the name.
-    /// If there are several files, the one with the shortest path.
+    /// The audited file with this name in the prefix of a finding, and the directory in which the
+    /// file has this name. If there are several files, the one with the shortest path.
     fn in_prefix(&self, finding: &Finding, name: &[u8]) -> Option<(FileId, &'a Path)> {
         let prefix = finding.file.prefix.as_deref()?;
         let by_name = self.by_name.get_or_init(|| {

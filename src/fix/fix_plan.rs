@@ -82,7 +82,8 @@ pub struct ElfPatch {
     pub path: Vec<u8>,
     /// The change of the search path.
     pub change: PathChange,
-    /// True if the text of the old search path must stay in the file, because other names share it.
+    /// True if the text of the old search path must stay in the file, because other names in the
+    /// file share it.
     pub keeps_text: bool,
     /// True if the tag changes from DT_RPATH to DT_RUNPATH, or back.
     pub new_tag: bool,

@@ -24,8 +24,8 @@ pub(super) struct Discardable<'f> {
     pub(super) other: Option<MemberId>,
 }
 
-/// Needed definitions in copies of COMDAT groups that a linker may discard, because another copy
-/// lacks them. `is_inside` is true for names that the object defines.
+/// Needed definitions in a COMDAT group that another copy of the group lacks. The linker may keep
+/// that other copy. `is_inside` is true for names that the object defines.
 pub(super) fn discardable<'f>(
     (audit, tree): (&Audit, &dyn Tree),
     object: &Object,
@@ -73,9 +73,9 @@ pub(super) struct Entering<'f> {
     other: Option<MemberId>,
 }
 
-/// The references to local symbols of groups that the link may discard. A reference from another
-/// group is left out if every other object with a copy has that group too: a linker then discards
-/// both groups together. `is_inside` is as in [`discardable`].
+/// The references to local symbols of groups that the link may discard. A reference from a second
+/// group is left out if every other object with a copy of the first group also has the second
+/// group. A linker then discards both groups together. `is_inside` is as in [`discardable`].
 pub(super) fn entering<'f>(
     facts: &'f FastMap<MemberId, LinkFacts>,
     is_inside: &dyn Fn(&[u8]) -> bool,

@@ -1,7 +1,8 @@
 //! Finds members with hidden references to names that no object of the link defines. In a link, the
-//! most restricted visibility of a name applies to all references to the name. A reference of the
-//! linked library to this name is then hidden too. No shared library satisfies it
-//! (`resolveUndefined` in lld, `elf_merge_st_other` in GNU ld).
+//! most restricted visibility of a name applies to all references to the name. If a member's
+//! reference is hidden, a reference of the linked library to the same name is hidden too. No shared
+//! library satisfies a hidden reference (`resolveUndefined` in lld, `elf_merge_st_other` in GNU
+//! ld).
 
 use super::imports::is_reference;
 use crate::audit::{Audit, Libraries, link_references};
@@ -13,8 +14,9 @@ use crate::merged::link::output_kind;
 use crate::text::show;
 
 /// The members with a hidden reference that no object of the link can satisfy, each with the
-/// reason. No object defines the name, and another object or a library refers to the name too.
-/// `is_defined` is true for names that an object defines.
+/// reason. The result has only names that no object defines. In addition, the object or a library
+/// must refer to the name strongly, or a library must define the name and a member refer to it
+/// strongly. `is_defined` is true for names that an object defines.
 pub(super) fn members(
     audit: &Audit,
     (object, libraries): (&Object, &Libraries<'_>),

@@ -1,8 +1,8 @@
 //! Relocations that refer to symbols of libraries, or to symbols that only a linker defines, in
 //! ways that linkers reject. A program reaches a library's data by an absolute address through a
-//! copy relocation, and a library's function through an entry of its own PLT. Both need a symbol
-//! whose type the linker knows, and that other files may replace (`canDefineSymbolInExecutable` and
-//! `addCopyRelSymbol` in lld).
+//! copy relocation, and a library's function through an entry of its own PLT. Both ways need a
+//! symbol whose type the linker knows, and that other files may replace
+//! (`canDefineSymbolInExecutable` and `addCopyRelSymbol` in lld).
 
 use crate::cover::{Demand, OutputKind};
 use crate::format::archive::Global;
@@ -27,7 +27,7 @@ pub(super) fn holds_address(demand: Demand, is_writable: bool) -> bool {
 }
 
 /// The reason why a program of this kind cannot hold the address of a library's symbol, in words.
-/// `None` if it can.
+/// `None` if the program can hold the address.
 pub(super) fn refusal(
     symbol: &Symbol<'_>,
     (kind, target): (OutputKind, Target),

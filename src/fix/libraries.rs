@@ -20,8 +20,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
 /// Attaches fixes to findings about undefined symbols, and returns the libraries to link. If
-/// `solutions` has archives for a symbol, a library is chosen only if it is verified and `proofs`
-/// doubts the archives.
+/// `solutions` has archives for a symbol, a library is chosen only if the library is verified and
+/// the archives are not (`proofs`).
 pub(super) fn attach(
     audit: &mut Audit,
     plan: &Plan,
@@ -106,7 +106,8 @@ fn candidates(audit: &Audit, file: FileId, is_solved: &dyn Fn(&[u8]) -> bool) ->
 struct Verified {
     after: BTreeSet<LoadError>,
     new: BTreeSet<LoadError>,
-    /// The libraries that the loader searches for by their soname. It may take another file.
+    /// The libraries that the loader searches for by their soname. The loader may take another file
+    /// of this soname.
     searched: BTreeSet<FileId>,
     /// An added library that needs symbols of a host program, although the file itself needs none.
     plugin: Option<FileId>,
@@ -125,7 +126,8 @@ fn verify(
     let mut searched = all.clone();
     searched.retain(|library| soname(audit, *library).is_some());
     let mut loaded = loads(audit, plan, tree, file, (&all, &searched))?;
-    // A library in a directory that the file does not search is linked with a search path to it.
+    // The loader does not find these libraries by their soname. The link would add a search path,
+    // so the model opens them by their path.
     let lost = |library: &FileId| {
         let missing =
             soname(audit, *library).map(|name| LoadError::new(file, "missing", name, None));

@@ -11,8 +11,8 @@ use crate::order;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The dependencies of each archive: the archives that define names to which it refers and that it
-/// does not define itself.
+/// For each archive, the archives that it needs: they define names to which the archive refers and
+/// that it does not define itself.
 pub(super) type References = BTreeMap<ArchiveId, BTreeSet<ArchiveId>>;
 
 /// The references between archives, limited to the members that the solutions take.
@@ -63,9 +63,9 @@ fn references(library: &ArchiveSet, members: &[MemberId]) -> References {
 /// The link order that a set must keep when the archives in `new`, keyed by name, are added to it.
 /// `is_linked` is true if a linker gets the archives in the order of the set. The result is empty
 /// in two cases:
-/// - an archive comes after one that it needs, and the set is sorted or `is_linked` is false. In an
-///   unsorted set that is linked, this order is accepted: the link succeeds today, so an earlier
-///   archive needs the same members
+/// - an archive comes after an archive that it needs, and the set is sorted or `is_linked` is
+///   false. In an unsorted set that is linked, this order is accepted: the link succeeds today, so
+///   an earlier archive needs the same members
 /// - `is_linked` is false, and the set is sorted by name or has no archive that needs another
 ///   archive of the set
 pub(super) fn of_set(
@@ -124,8 +124,8 @@ pub(super) fn sorted(archives: &[ArchiveId], references: &References) -> Vec<Vec
     let mut out = Vec::new();
     while let Some(first) = left.first() {
         // Take `first` and all archives that refer to it, directly or not. Among these, select the
-        // one with the fewest direct and indirect referrers. It forms a cycle with them, and no
-        // other archive refers to this cycle.
+        // one with the fewest direct and indirect referrers. The selected archive forms a cycle
+        // with its referrers, and no other archive refers to this cycle.
         let all = leading(*first, &left, references);
         let smallest = all.iter().map(|archive| leading(*archive, &left, references));
         let Some(circle) = smallest.min_by_key(BTreeSet::len) else { return out };

@@ -19,8 +19,8 @@ struct Used {
 }
 
 /// The members that use a name as a thread-local variable if another object or library uses it as
-/// an ordinary symbol, or the reverse. Also the members that use a name as both. Each has its
-/// reason. `facts` must have the names of all thread-local symbols of the members.
+/// an ordinary symbol, or the reverse. Also the members that use a name as both. Each member comes
+/// with the reason. `facts` must have the names of all thread-local symbols of the members.
 pub(super) fn members(
     audit: &Audit,
     linked: (&Object, &Libraries<'_>),

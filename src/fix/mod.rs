@@ -1,12 +1,13 @@
 //! Fixes: changes that would remove findings, as data.
 //!
 //! `crate::merged` finds the archive that is merged from a list, and the archives that the merged
-//! archive lacks. `place` selects the set of the list for an archive; `targets` finds the sets of a
-//! file and the order of its link. `link_order` gives the order for a linker. `prove` resolves and
-//! binds again with the fix applied. `search_path`, `search_policy`, `dead_entries`, `needs`,
-//! `unused_needs` and `renamed_needs` propose changes of dynamic sections; `patch` verifies them,
-//! `obstacles` finds files that patchelf would damage, and `steps` attaches the results. `branches`
-//! selects the sets of a variable that an archive joins. `owners` names the packages of archives.
+//! archive lacks. `place` selects the set of the list that an archive joins: a set has the values
+//! of one CMake command. `targets` finds the variables and targets that make a file, and their
+//! order in its link. `link_order` gives the order for a linker. `prove` resolves and binds again
+//! with the fix applied. `search_path`, `search_policy`, `dead_entries`, `needs`, `unused_needs`
+//! and `renamed_needs` propose changes of dynamic sections; `patch` verifies them, `obstacles`
+//! finds files that patchelf would damage, and `steps` attaches the results. `branches` selects
+//! among the sets of one variable or target. `owners` names the packages of archives.
 //!
 //! `propose` runs all of these except `owners`. Audited files do not change: `emit` writes the fix
 //! plan for other tools.

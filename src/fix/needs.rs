@@ -1,7 +1,7 @@
 //! Adds missing needs (DT_NEEDED) for shared libraries that objects use, as patchelf does.
 //! `libraries` finds the libraries that define undefined symbols. Findings of `indirect-library`
-//! name those that a file uses without needing them. A need is verified without linking the file
-//! again.
+//! name the libraries that a file uses without needing them. A need is verified without linking the
+//! file again.
 
 use super::patch::{Patch, Patcher, Step, Verified};
 use super::search_path::entry;
@@ -46,8 +46,8 @@ pub(super) fn attach(
     Patcher::new(audit, plan, tree, verified).run(&steps).1
 }
 
-/// Attaches fixes that add needs for libraries that a file uses, and that are loaded only because
-/// other libraries need them. Adds the verified needs to `verified`.
+/// Attaches fixes that add needs for indirect libraries. A file uses such a library, which is
+/// loaded only because other libraries need it. Adds the verified needs to `verified`.
 pub(super) fn attach_indirect(
     work: &mut Work<'_>,
     findings: &mut Findings,

@@ -18,8 +18,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Attaches the packages of candidate archives to the evidence about them. If a finding names an
-/// archive that was not read, installed archives of that name are attached too.
+/// Attaches the packages of candidate archives to the evidence about these archives. If a finding
+/// names an archive that was not read, installed archives of that name are attached too.
 pub fn attach(
     (audit, plan, tree): (&Audit, &Plan, &dyn Tree),
     findings: &mut Findings,
@@ -44,7 +44,7 @@ pub fn attach(
     let mut paths: BTreeSet<PathBuf> = order::set(found.into_iter().map(Path::to_path_buf));
     let added = proposal.iter().flat_map(|one| one.remedy.added());
     paths.extend(added.cloned());
-    // The development link belongs to the package that a build needs.
+    // A build needs the package that has the development link of a library.
     paths.extend(proposal.iter().flat_map(|one| one.remedy.libraries.values().cloned()));
     let names: BTreeSet<Vec<u8>> = findings.iter().flat_map(|f| missing(f)).collect();
     let owners = ArchiveOwners::find(tree, &paths, &names);

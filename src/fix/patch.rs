@@ -200,8 +200,8 @@ impl<'a> Patcher<'a> {
         (settled, self.verified)
     }
 
-    /// Verifies all steps together, because one may succeed only with another. If that fails,
-    /// verifies the first half of the steps, then the second.
+    /// Verifies all steps together, because one step may succeed only together with another. If
+    /// that fails, verifies the first half of the steps, then the second.
     fn settle(&mut self, steps: &[Step]) -> Vec<Result<Patch, String>> {
         let Some(first) = steps.first() else { return Vec::new() };
         if steps.len() == 1 {
@@ -218,7 +218,8 @@ impl<'a> Patcher<'a> {
         out
     }
 
-    /// The first alternative that is verified, or the reason why the first one is not.
+    /// The first alternative that is verified, or the reason why the first alternative is not
+    /// verified.
     fn choose(&mut self, step: &Step) -> Result<Patch, String> {
         let mut refusal = None;
         for way in &step.ways {
@@ -324,7 +325,7 @@ struct Constructors {
 
 impl Constructors {
     /// A file whose constructors now run before those of a file with dropped needs, but may run
-    /// later after the changes. `None` if there is no such file.
+    /// after them once the needs are dropped. `None` if there is no such file.
     fn late(&mut self, audit: &Audit, tree: &dyn Tree, files: &Verified) -> Option<FileId> {
         let mut out = None;
         for_each_drop(audit, files, |closure, module, dropped| {

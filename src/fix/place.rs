@@ -22,9 +22,9 @@ use std::path::Path;
 
 /// The position of an archive on a list.
 pub(super) struct ListPosition {
-    /// The indices of the sets that the archive joins; empty if no set fits. There are several if
-    /// several files need the archive, or if the archives do not decide which branch of a condition
-    /// applies.
+    /// The indices of the sets that the archive joins; empty if no set fits. There are several sets
+    /// if several files need the archive, or if the archives do not decide which branch of a
+    /// condition applies.
     pub(super) sets: Vec<usize>,
     /// The name by which lists refer to the archive; `None` if it cannot be written in a list.
     pub(super) name: Option<Vec<u8>>,
@@ -369,7 +369,7 @@ impl<'a> Choice<'a> {
         line(Some(first)).filter(|_| rest.iter().all(|link| line(Some(link)).is_some()))
     }
 
-    /// True if a command may reorder values of a link, and the values include the set, or names
+    /// True if a command may reorder values of a link that include the values of `set`, or names
     /// whose order matters for the new name. If `links` is empty, all variables are checked.
     fn may_reorder(
         &self,
@@ -398,9 +398,9 @@ impl<'a> Choice<'a> {
             || self.whole().deduplicated().any(|name| is_linked(name) && has_twice(name))
     }
 
-    /// Decides if links get a new name of the set. These are the links of the files that the
-    /// variable or target of the set makes. If it makes none, they are the links of the files whose
-    /// variables and targets are unknown.
+    /// Decides if links get a new name of the set. The links are those of the files that the
+    /// variable or target of the set makes. If the variable or target makes no file, the links are
+    /// those of the files whose variables and targets are unknown.
     fn fate(&self, traced: &Traced<'_>, outputs: &[Output<'_>], set: usize) -> Fate {
         let Some(set) = self.list.sets().get(set) else { return Fate::Unknown };
         let all = || outputs.iter().zip(&traced.links);

@@ -253,7 +253,8 @@ impl Context<'_> {
         // Without a provider, the merged archive already has the symbol: the library must be linked
         // again.
         let again = self.fat.filter(|_| part.provider.is_none()).map(|fat| self.link(fat, &proof));
-        // If the list has all names already, they are in sets without effect on this link.
+        // If the list has all names already, the names are in sets that have no effect on this
+        // link.
         let adds_nothing =
             part.archives.iter().all(|archive| self.places[archive].listed.is_some());
         let fix = |archive| self.fix(archive, adds_nothing, &proof);
@@ -302,7 +303,7 @@ impl Context<'_> {
     }
 
     /// The soname of a C library of the corpus that defines all names that `part` leaves undefined.
-    /// `None` if no C library does. Compilers link it, unless `-nostdlib` is given.
+    /// `None` if no C library does. Compilers link the C library unless `-nostdlib` is given.
     fn libc(&self, file: FileId, part: &SymbolClosure) -> Option<String> {
         let files = &self.audit.corpus.files;
         let target = files[file].object()?.header.target();

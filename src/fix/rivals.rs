@@ -96,8 +96,10 @@ fn next(
     out
 }
 
-/// For unverified fixes: the archives that define the symbols, if another archive defines the same
-/// symbol. If there are none, the archives on which these fixes depend, if they have a rival.
+/// The archives to replace, because they belong to fixes that are not verified. For each such fix,
+/// this is the archive that defines the symbol, if another archive defines the symbol too. If there
+/// is no such archive, the result has the archives on which these fixes depend and that were chosen
+/// among rivals.
 fn refused(
     audit: &Audit,
     (solution, proofs): (&Solution, &Proofs),

@@ -3,7 +3,7 @@
 //!
 //! An entry is tried in up to three places, the smallest change first:
 //! 1. In the search path of the object that needs the library. If the object has none, a new
-//!    DT_RUNPATH serves this object alone, but turns off every DT_RPATH that it inherits.
+//!    DT_RUNPATH serves this object alone, but turns off every DT_RPATH that the object inherits.
 //! 2. In a new DT_RPATH of the object. Inherited DT_RPATHs stay in effect, but the loader searches
 //!    the new one first, also for the needs of all libraries that the object loads.
 //! 3. At the end of the DT_RPATH of each program. The loader searches the entry last, but the fix
@@ -227,9 +227,9 @@ fn opened(audit: &Audit, findings: &Findings) -> BTreeMap<FileId, BTreeSet<PathB
     out
 }
 
-/// The entry with which the file at `path` finds libraries in `directory`. It is absolute for a
-/// set-user-ID or set-group-ID file, and for a file with capabilities: the loader then ignores
-/// entries with `$ORIGIN` (`elf/dl-load.c`, `_dl_dst_substitute`).
+/// The entry with which the file at `path` finds libraries in `directory`. The entry is absolute
+/// for a set-user-ID or set-group-ID file, and for a file with capabilities: the loader then
+/// ignores entries with `$ORIGIN` (`elf/dl-load.c`, `_dl_dst_substitute`).
 pub(super) fn entry(tree: &dyn Tree, path: &Path, directory: &Path) -> Option<PathBuf> {
     if tree.mode(path).is_some_and(is_set_id) || tree.has_capabilities(path) {
         return Some(directory.to_path_buf());

@@ -32,8 +32,8 @@ pub(super) fn define_rest(
     wanted.iter().all(|wanted| facts.values().any(|facts| has_section(facts, *wanted)))
 }
 
-/// True if the object has a section for which the linker defines the name of `wanted`. A section of
-/// a COMDAT group is ignored: the linker may keep the copy of another object.
+/// True if the object has the section that the condition `wanted` requires. A section of a COMDAT
+/// group is ignored: the linker may keep the copy of another object.
 fn has_section(facts: &LinkFacts, wanted: LinkerDefined<'_>) -> bool {
     let decides: &dyn Fn(&ObjectSection) -> bool = match wanted {
         LinkerDefined::No | LinkerDefined::Always => return false,

@@ -1,6 +1,6 @@
-//! The variables and targets of a list that an archive may join. They belong to the file that needs
-//! the archive. Their position in the link must be one where a linker that reads each archive once
-//! finds the archive. `place` calls this module.
+//! Finds the variables and targets of a list that an archive may join: those that belong to the
+//! file that needs the archive. At their position in the link, a linker that reads each archive
+//! once must find the archive. `place` calls this module.
 
 use super::link_order::{self, References};
 use crate::audit::Audit;
@@ -337,7 +337,7 @@ pub(super) fn is_named_like(
     stems.any(|stem| stem == name || list.outputs(name).any(|output| output == stem))
 }
 
-/// The names of a target that may make a file: `m` for `libm.so.1`.
+/// The names that a target may have if it makes the file: `m` for `libm.so.1`.
 fn stems(file: &[u8]) -> impl Iterator<Item = &[u8]> {
     let cut = |end: Option<usize>| &file[..end.unwrap_or(file.len())];
     let all = [
@@ -389,12 +389,12 @@ fn sequence<'l>(list: &'l DepsList, name: &'l [u8], in_file: &mut usize) -> Vec<
     out
 }
 
-/// The groups in `among` in which a linker that reads each archive once finds a new archive. A
-/// group is left out if it comes before a referrer of the new archive, or after an archive that the
-/// new archive needs. If all are left out, the result has the groups with a referrer, or else all
-/// of `among`. `whole` is the list with all sets, which may refer to the groups in `among`. The
-/// flag is false if the comparison takes more than `MOST_COMPARED` steps; the result then has all
-/// of `among`.
+/// The groups (variables and targets) in `among` in which a linker that reads each archive once
+/// finds a new archive. A group is left out if it comes before a referrer of the new archive, or
+/// after an archive that the new archive needs. If all are left out, the result has the groups with
+/// a referrer, or else all of `among`. `whole` is the list with all sets, which may refer to the
+/// groups in `among`. The flag is false if the comparison takes more than `MOST_COMPARED` steps;
+/// the result then has all of `among`.
 pub(super) fn in_link_order<'l>(
     (whole, list): (&DepsList, &'l DepsList),
     among: &BTreeSet<&'l [u8]>,

@@ -1,5 +1,5 @@
 //! Drops needs for libraries that an object does not use. `patch` verifies that all bindings stay
-//! the same without them, and that no constructor is lost.
+//! the same without these needs, and that no constructor is lost.
 
 use super::patch::{Patch, Step, Verified, below};
 use super::steps::{self, Cure, Work};
@@ -59,9 +59,9 @@ struct NamedLookups<'t> {
 
 impl NamedLookups<'_> {
     /// True if a file that is loaded together with `file` may look up a symbol of the unused
-    /// library: it uses dlsym, and one of its strings is the name of a symbol that the library
-    /// exports. Names that the file with dlsym itself defines or refers to are ignored. Also true
-    /// if the strings of that file cannot be read.
+    /// library. Such a file uses dlsym, and one of its strings is the name of a symbol that the
+    /// library exports. Names that this file itself defines or refers to are ignored. Also true if
+    /// the strings of this file cannot be read.
     fn may_find(&mut self, audit: &Audit, finding: &Finding, file: FileId) -> bool {
         let Some((unused, library)) = unused_library(audit, finding) else { return false };
         let Some((closure, _)) = site(audit, file) else { return false };

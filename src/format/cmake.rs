@@ -3,7 +3,7 @@
 //! generator expressions stay as written.
 //!
 //! The lexer accepts two forms that CMake rejects: two commands on one line, and two arguments
-//! without a space between them. Their arguments are unambiguous all the same.
+//! without a space between them. The arguments are unambiguous all the same.
 
 use std::ops::Range;
 

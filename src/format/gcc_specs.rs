@@ -1,5 +1,5 @@
-//! Specs files of GCC. [`parse`] splits a file into specs as `read_specs` in `gcc/gcc.cc` does. It
-//! keeps the words outside of conditions (`%{…}`), which GCC uses with all options.
+//! Specs files of GCC. [`parse`] splits a file into specs as `read_specs` in `gcc/gcc.cc` does.
+//! It keeps only the words outside of conditions (`%{…}`): GCC uses these words with all options.
 //!
 //! Substitutions (`%…`) are not evaluated. A word with a substitution is left out. The exception is
 //! a word whose only substitution is a `%s` at its end.

@@ -119,7 +119,8 @@ pub struct Defect {
     /// The position of the defect: an offset in the file, in bytes, or an address if `is_address`
     /// is true.
     pub offset: u64,
-    /// The defect, as the end of a sentence that begins with the place: `lies in no PT_LOAD`.
+    /// The defect, such as `lies in no PT_LOAD`: the end of a sentence that begins with
+    /// [`Self::place`].
     pub what: &'static str,
     /// The file offset at which the table should end, if the file ends earlier. `None` for all
     /// other defects.
@@ -173,8 +174,8 @@ pub(crate) fn in_memory(len: u64) -> Result<usize, ReadError> {
     Ok(usize::try_from(len).map_err(large)?)
 }
 
-/// The NUL-terminated string at `offset` of `table`, without the NUL. `None` if it has no NUL, or
-/// if `offset` is outside of the table.
+/// The NUL-terminated string at `offset` of `table`, without the NUL. `None` if the string has no
+/// NUL, or if `offset` is outside of the table.
 pub(crate) fn c_string(table: &[u8], offset: usize) -> Option<&[u8]> {
     let rest = table.get(offset..)?;
     rest.get(..memchr::memchr(0, rest)?)

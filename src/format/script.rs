@@ -23,8 +23,9 @@ pub enum ScriptInput {
     Named(ScriptName),
     /// A name in AS_NEEDED inside of INPUT or GROUP, like a library after `--as-needed`.
     AsNeeded(ScriptName),
-    /// A comma in the list of INPUT or GROUP, which only GNU ld accepts. If no white space precedes
-    /// the comma, it is part of an unquoted name, and the next item of the list is that name.
+    /// A comma in the list of INPUT or GROUP. Only GNU ld accepts a comma there. If no white
+    /// space precedes the comma, it is part of an unquoted name, and the next item of the list is
+    /// that name.
     Comma,
     /// `GROUP(`: linkers search the archives up to [`Self::EndGroup`] repeatedly.
     StartGroup,
@@ -48,15 +49,16 @@ pub enum ScriptCommand {
     /// `NAME = EXPRESSION;`, like `--defsym`. The stored text has no white space between tokens,
     /// and no semicolon.
     Assign(Vec<u8>),
-    /// `PROVIDE(NAME = EXPRESSION)`: assigns if the link refers to NAME and no input defines it.
+    /// `PROVIDE(NAME = EXPRESSION)`: assigns if the link refers to NAME and no input defines
+    /// NAME.
     Provide(Vec<u8>),
     /// `VERSION { … }`, like `--version-script`.
     Version,
 }
 
 impl ScriptCommand {
-    /// The keyword of the command if mold does not support it; empty for an assignment and for
-    /// VERSION.
+    /// The keyword of the command if mold does not support the command; empty for an assignment
+    /// and for VERSION.
     pub fn keyword(&self) -> &'static str {
         match self {
             Self::Extern(_) => "EXTERN",
@@ -173,8 +175,8 @@ pub fn included(text: &[u8]) -> Option<Vec<ScriptInput>> {
     parse(text).map(|(found, _)| found)
 }
 
-/// The inputs and commands of a script; true if the text has one of the supported commands. `None`
-/// if the text is not a valid script.
+/// The inputs and commands of a script. The flag is true if the text has one of the supported
+/// commands. `None` if the text is not a valid script.
 fn parse(text: &[u8]) -> Option<(Vec<ScriptInput>, bool)> {
     let tokens = tokens(text)?;
     let mut out = Vec::new();
@@ -279,7 +281,7 @@ fn statement(word: &[u8], rest: &[Token<'_>], is_outside: bool) -> Option<Script
     }
 }
 
-/// The commands of a keyword; `tokens` follow its opening parenthesis.
+/// The commands that begin with `keyword`. `tokens` begin after the opening parenthesis.
 fn in_parentheses(keyword: &[u8], tokens: &[Token<'_>]) -> Vec<ScriptInput> {
     let mut depth = 1_usize;
     let len = tokens.iter().position(|token| {
@@ -306,7 +308,8 @@ fn in_parentheses(keyword: &[u8], tokens: &[Token<'_>]) -> Vec<ScriptInput> {
     commands.into_iter().map(ScriptInput::Command).collect()
 }
 
-/// The assignment to the symbol `name`, if `tokens` begin with `=`. A semicolon ends it.
+/// The assignment to the symbol `name`, if `tokens` begin with `=`. A semicolon ends the
+/// assignment.
 fn assignment(name: &[u8], tokens: &[Token<'_>]) -> Option<ScriptCommand> {
     let [Token::Word(b"="), rest @ ..] = tokens else { return None };
     let is_end =

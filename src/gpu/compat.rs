@@ -134,9 +134,9 @@ fn of_one(device: &TargetId, offer: &TargetCode, profile: Profile) -> DeviceCove
     }
 }
 
-/// The first code in a compressed bundle for a processor whose code the patched runtime lets
-/// `device` run. The runtime does not look for it in compressed bundles. `None` if there is no such
-/// code, or if other code covers the device.
+/// The first code that `device` cannot run only because the code is in a compressed bundle. The
+/// patched runtime lets `device` run code for that processor, but does not look for it in
+/// compressed bundles. `None` if there is no such code, or if other code covers the device.
 pub fn blocked<'o>(
     device: &TargetId,
     offers: &'o [TargetCode],
@@ -151,9 +151,9 @@ pub fn blocked<'o>(
     offers.iter().find(is_blocked).filter(|_| is_none)
 }
 
-/// True if `offers` cover `needed`, a target for which other code exists. If `needed` is generic,
-/// the actual device is unknown: the same generic code, SPIR-V code, or code for any member is
-/// enough. For the same reason, SPIR-V as `needed` is always covered.
+/// True if `offers` cover `needed`, the target of code in another file or in an earlier report.
+/// If `needed` is generic, the actual device is unknown: the same generic code, SPIR-V code, or
+/// code for any member is enough. For the same reason, SPIR-V as `needed` is always covered.
 pub fn serves(needed: &TargetId, offers: &[TargetCode], profile: Profile) -> bool {
     if needed.processor == SPIRV || coverage(needed, offers, profile) != DeviceCoverage::None {
         return true;

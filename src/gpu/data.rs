@@ -80,7 +80,7 @@ pub enum DataDefect {
         /// Number of code objects that no index names.
         count: usize,
     },
-    /// A target of the data set is missing in a file with code for several targets, or has no
+    /// A file with code for several targets lacks a target of the data set, or a target has no
     /// helper file.
     Fewer {
         /// Name of the file; `Kernels.so-000-*.hsaco` for helper files.
@@ -296,7 +296,7 @@ fn helpers(listing: &Listing, offers: &BTreeSet<TargetCode>, out: &mut BTreeSet<
     }
 }
 
-/// Reports files with code for several targets that lack some targets of the set.
+/// Reports files that have code for several targets, but lack some targets of the set.
 fn shorter_files(listing: &Listing, offers: &BTreeSet<TargetCode>, out: &mut BTreeSet<DataDefect>) {
     for (name, code) in &listing.code {
         if target_of(name).is_some() || code.len() < 2 {
@@ -333,8 +333,8 @@ pub fn has_known_directory(path: &[u8]) -> bool {
 }
 
 /// The target of a kpack file called `name`. `None` if the name does not have the form of
-/// `pattern`. Without a placeholder in the pattern, the target comes from the end of the name. The
-/// result is `Some(None)` if the name has no target.
+/// `pattern`. Without a placeholder in the pattern, the target comes from the end of the name.
+/// The result is then `Some(None)` if the name has no target.
 pub fn kpack_target(pattern: &[u8], name: &[u8]) -> Option<Option<TargetId>> {
     let Some(at) = memchr::memmem::find(pattern, GPU) else {
         return (name == pattern).then(|| target_of(name));

@@ -42,14 +42,14 @@ pub struct Devices {
 pub struct Process {
     /// The entry point.
     pub root: RootId,
-    /// The HIP runtime that it loads, if any.
+    /// The HIP runtime that the entry point loads, if any.
     pub runtime: Option<Runtime>,
     /// The variant of the HIP runtime, which decides which device code the process accepts.
     pub profile: Profile,
     /// The reason for `profile`, as a phrase for reports.
     pub reason: String,
-    /// The device code that the process loads. Each unit has the files that load it, directly or
-    /// through other files.
+    /// The device code that the process loads. With each unit come the files that load it,
+    /// directly or through other files.
     pub units: Vec<(Unit, Vec<FileId>)>,
 }
 

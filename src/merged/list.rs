@@ -1,5 +1,6 @@
-//! Finds archives that are merged from others, and the archives that they are merged from. Member
-//! names are unreliable, so a member is identified by the names that it defines, in their order.
+//! Finds merged archives, which hold members of other archives, and the archives that these
+//! members were copied from. Member names are unreliable, so a member is identified by the names
+//! that it defines, in their order.
 
 use crate::audit::Audit;
 use crate::cover::ArchiveSet;
@@ -13,7 +14,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 impl MergedFrom {
-    /// The archives that are merged from this list, among those whose members were read.
+    /// The archives that are merged from archives on this list. Only archives whose members were
+    /// read are searched.
     pub fn archives(&self, audit: &Audit) -> Vec<ArchiveId> {
         let library = &audit.library;
         match &self.which {
@@ -38,8 +40,8 @@ impl MergedFrom {
     }
 
     /// The list, reduced to the relevant sets. A set is relevant if it names an archive of
-    /// `library`, or if `from` has its directory. If no set is relevant, all readable sets stay.
-    /// Readable empty sets always stay.
+    /// `library`, or if the policy states its directory (`from`). If no set is relevant, all
+    /// readable sets stay. Readable empty sets always stay.
     ///
     /// # Errors
     ///
@@ -80,8 +82,9 @@ pub fn listed_name(library: &ArchiveSet, archive: ArchiveId) -> Option<&[u8]> {
     bare_name(library.entry(archive).path.file_name()?.as_bytes())
 }
 
-/// Archives that hold members of others. With a list: archives that are not on the list and hold a
-/// member of an archive on it. Without a list: archives that hold members of at least two others.
+/// Archives that hold members of others. With a list: archives that are not on the list, and
+/// that hold a member of an archive on the list. Without a list: archives that hold members of
+/// at least two others.
 pub fn merged(library: &ArchiveSet, list: Option<&BTreeSet<&[u8]>>) -> Vec<ArchiveId> {
     let on_list = |archive: ArchiveId| {
         let name = listed_name(library, archive);

@@ -188,9 +188,9 @@ pub fn choose(audit: &Audit, file: FileId, mut definers: Definers) -> Choice {
     }
 }
 
-/// Removes libraries from `definers` that embed another project's archive. Such a library is beside
-/// an archive of the same name, which defines none of the symbols that the link would take from the
-/// library. Other archives define them all.
+/// Removes from `definers` the libraries that embed another project's archive. Such a library is
+/// beside an archive of the same name that defines none of the symbols that the link would take
+/// from the library. Other archives define all of these symbols.
 pub(super) fn drop_embedding(
     audit: &Audit,
     candidates: &[ArchiveId],
@@ -228,8 +228,8 @@ pub(super) fn drop_embedding(
 }
 
 /// Finds the shared libraries that the link does not need, because `archives` define all symbols
-/// that it would take from them. Returns the symbols of these libraries. `shared` maps each symbol
-/// to the libraries that define it.
+/// that the link would take from these libraries. Returns these symbols. `shared` maps each
+/// symbol to the libraries that define it.
 pub(super) fn without_libraries<'s>(
     library: &ArchiveSet,
     archives: &BTreeSet<ArchiveId>,
@@ -251,8 +251,8 @@ pub(super) fn without_libraries<'s>(
     moved.map(|(name, _)| *name).collect()
 }
 
-/// Selects few libraries that define `names`, to which the members added to the link of `file`
-/// refer. The libraries in `banned` are left out.
+/// Selects few libraries that define `names`. The members that are added to the link of `file`
+/// refer to these names. The libraries in `banned` are left out.
 pub(super) fn for_members(
     audit: &Audit,
     file: FileId,

@@ -1,6 +1,6 @@
 //! Finds the archives that define a library's undefined symbols, directly or through other
-//! archives. `cover` computes the answer, and this module splits it by symbol. The rule about lists
-//! and `fix::propose` share the result, which [`Solved`] caches.
+//! archives. `cover` computes the answer, and this module splits the answer by symbol. The rule
+//! about lists and `fix::propose` share the result, which [`Solved`] caches.
 
 use super::link::{output_kind, root};
 use super::runtime::{is_of_tool, is_runtime};
@@ -101,10 +101,10 @@ impl Solved {
 
 /// Finds the candidate archives that define the undefined symbols of `file`. `fat` is the merged
 /// archive that the file was linked from. Without `fat`, a symbol that a shared library defines
-/// gets no archive, unless archives that the link needs anyway define all symbols of that library.
-/// Linking that library too would give the process two copies of the code. With `fat`, the missing
-/// parts of the merged archive are added even if a shared library defines them. The archives in
-/// `without` are not candidates. `None` if `file` is not an object.
+/// gets no archive, unless archives that the link needs anyway define all symbols that the link
+/// would take from that library. Linking the library too would give the process two copies of the
+/// code. With `fat`, the missing parts of the merged archive are added even if a shared library
+/// defines them. The archives in `without` are not candidates. `None` if `file` is not an object.
 pub fn solve(
     audit: &Audit,
     file: FileId,
@@ -179,7 +179,7 @@ fn solve_linked(
     }
     while fat.is_none() {
         let found = for_members(audit, file, (&solution.names_between_archives(audit), &banned));
-        // No library satisfies a restricted reference: the search may find a library again.
+        // No library satisfies a restricted reference, so the search may find a library again.
         let mut new: Vec<FileId> = found.into_keys().collect();
         new.retain(|library| !libraries.contains(library));
         if new.is_empty() {
@@ -241,7 +241,7 @@ struct Graph {
     /// The references of each member, by index into `members`.
     links: Vec<MemberReferences>,
     undefined: FastSet<NameId>,
-    /// Names that no member defines, each with the added shared library that does.
+    /// Names that no member defines, each with the added shared library that defines it.
     supplied: FastMap<NameId, FileId>,
     output: (LinkOutput, Target),
 }
@@ -309,7 +309,7 @@ impl Graph {
         Self { members, definers, links, undefined, supplied, output }
     }
 
-    /// Fills `supplied` with the names that one of `added` defines, and no library of `linked`.
+    /// Fills `supplied` with names that a library of `added` defines and none of `linked` does.
     fn supply(&mut self, audit: &Audit, linked: &Libraries<'_>, added: &[FileId]) {
         let names = self.links.iter().filter(|_| !added.is_empty()).flat_map(|links| &links.open);
         let supplied = names.filter_map(|name| {
@@ -375,8 +375,8 @@ impl Graph {
         Gain { inside, outside }
     }
 
-    /// Visits the members at `firsts` and all that these need, transitively. `taken` gets each
-    /// member, and `open` the names that no member defines.
+    /// Visits the members at `firsts` and all that these need, transitively. Calls `taken` with
+    /// each member, and `open` with each name that no member defines.
     fn follow(
         &self,
         firsts: Vec<usize>,

@@ -1,5 +1,5 @@
-//! Errors in policies: position, error and correction, and their display. The modules that parse
-//! and load policies make them. The command line shows them and exits.
+//! An error in a policy has a position, a message and a correction. The modules that parse and
+//! load policies make these errors. The command line shows them and exits.
 
 use crate::text::show;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
@@ -134,7 +134,8 @@ impl PolicyError {
         renderer: &Renderer,
     ) -> String {
         let title = Level::ERROR.primary_title(&*self.wrong);
-        // The renderer gets only this line, because its time grows with the whole input.
+        // The renderer gets only this line, because rendering time grows with the size of its
+        // input.
         let line = source.line_around(span.start);
         let start = floor(&source.text, span.start.clamp(line.start, line.end));
         let end = ceil(&source.text, span.end.clamp(start, line.end));

@@ -27,12 +27,13 @@ pub trait PolicyFiles {
     fn real(&self, path: &Path) -> PathBuf;
 }
 
-/// The place of the text that names a policy; `None` if the command line names it.
+/// The range of the text that names a policy, with the policy that contains this text. `None` if
+/// the command line names the policy.
 type TextRange = Option<(Arc<PolicySource>, Range<usize>)>;
 
-/// Merges the built-in default, then the policies in `named`, in order. Each is the name of a
-/// built-in or a file. A policy that is named or extended several times is merged at its first
-/// occurrence. The error holds all errors of these policies.
+/// Merges the built-in default, then the policies in `named`, in order. Each item of `named` is
+/// the name of a built-in policy or the path of a file. A policy that is named or extended
+/// several times is merged at its first occurrence. The error holds all errors of these policies.
 pub fn load<'a>(
     named: impl IntoIterator<Item = &'a OsStr>,
     files: &dyn PolicyFiles,
@@ -75,7 +76,8 @@ impl PolicyLoader<'_> {
     fn named(&mut self, name: &OsStr, dir: &Path, place: &TextRange) {
         let text = name.to_str().unwrap_or_default();
         if let Some(policy) = builtin::find(text) {
-            // A file's identity is absolute, so it differs from all names of built-ins.
+            // The identity of a file is an absolute path, so it differs from the names of all
+            // built-in policies.
             let source = PolicySource::new(policy.name.into(), policy.text.to_owned());
             let origin = format!("{BUILT_IN_ORIGIN}{}", policy.name).into();
             return self.policy(policy.name.into(), source, &origin, Path::new(""), place);

@@ -3,7 +3,7 @@
 //! [`crate::plan::Plan`] holds the model, and every stage may read it.
 //!
 //! These modules read files into the model, or write text from it:
-//! - `load` finds policies by name, with those that they extend, and decides their order.
+//! - `load` finds policies by name, with the policies that they extend, and decides their order.
 //! - `tree` checks keys and values against the table in `shape`; `words` and `value_errors` define
 //!   the kinds of text.
 //! - `build` checks how values fit together, `merge` merges policies, and `errors` shows errors.
@@ -110,8 +110,8 @@ pub struct Policy {
     pub sources: Vec<Arc<str>>,
     /// Entries that use an old id of a rule.
     pub renamed: Vec<Renamed>,
-    /// Levels of rules and groups, each name once; [`Policy::level_of`] selects the one that
-    /// applies.
+    /// Levels of rules and groups, each name once; [`Policy::level_of`] selects the level that
+    /// applies to a rule.
     pub levels: Vec<LevelSetting>,
     /// The `[[waive]]` entries: findings that the policy accepts.
     pub waivers: Vec<Waiver>,
@@ -366,13 +366,13 @@ pub struct Gpu {
     pub loader: Option<(String, Origin)>,
 }
 
-/// A `[[host]]` entry: shared objects that one kind of program loads as plugins, and that use
-/// symbols of the program.
+/// A `[[host]]` entry: one kind of program that loads shared objects as plugins, and the symbols
+/// that it provides to them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostEntry {
     /// The name of the host program in reports, such as `python`.
     pub name: String,
-    /// Patterns for paths below the prefix: matching files are its plugins.
+    /// Patterns for paths below the prefix: matching files are plugins of the program.
     pub plugins: Vec<Pattern>,
     /// Patterns for names of definitions: a shared object that defines a matching name is a plugin.
     pub exports: Vec<Pattern>,
@@ -396,10 +396,11 @@ pub struct HostEntry {
 pub struct ArchivePolicy {
     /// Matches the path below the prefix, or the full path.
     pub matches: Pattern,
-    /// If a member refers to a symbol with a matching name, a member of the archive must define it.
+    /// If a member refers to a symbol with a matching name, a member of the archive must define
+    /// the symbol.
     pub covers: Vec<Pattern>,
-    /// The path of the list of archives that the archive is merged from; `None` if the policy names
-    /// none.
+    /// The path of the list of archives that the archive is merged from; `None` if the policy
+    /// names no list.
     pub deps_list: Option<PathBuf>,
     /// Variables of the list that hold archives, each with the directory of these archives.
     pub from: Vec<(String, PathBuf)>,

@@ -1,6 +1,7 @@
 //! Platforms that a policy demands by name, such as `manylinux_2_28`. For each architecture, a
-//! platform has the libraries that it provides, their versions, and symbols that files must not
-//! use. `wheel` reads platforms; rules and the resolver ask about one architecture.
+//! platform lists the libraries that it provides, the symbol versions of these libraries, and
+//! symbols that files must not use. `wheel` reads platforms; rules and the resolver ask about one
+//! architecture.
 
 use super::{Origin, Policy, SymbolAt, VersionLimit};
 use std::collections::BTreeMap;
@@ -49,8 +50,8 @@ pub enum Libc {
     Musl,
 }
 
-/// A platform: the libraries that files may need from outside of the prefix, the symbol versions of
-/// these libraries, and symbols that they do not export.
+/// A platform: the libraries that files may need from outside of the prefix, with their symbol
+/// versions, and symbols that these libraries do not export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Platform {
     /// The name, without architecture, such as `manylinux_2_28`.
@@ -103,8 +104,8 @@ impl PlatformRules {
 }
 
 impl VersionLimit {
-    /// True if the limit lists a version of its family. `None` if it has no list or the version is
-    /// of another family.
+    /// True if the limit lists a version of its family. `None` if the limit has no list or the
+    /// version is of another family.
     pub fn lists(&self, version: &[u8]) -> Option<bool> {
         let number = version.strip_prefix(self.family.as_bytes())?.strip_prefix(b"_")?;
         let listed = self.listed.as_ref()?;
@@ -133,8 +134,8 @@ impl Policy {
         self.provided_only.as_ref().is_some_and(|(only, _)| *only) || !self.platforms.is_empty()
     }
 
-    /// True if the target system provides a library of this name to files of `arch`. One of these
-    /// conditions holds:
+    /// True if the target system provides a library of this name to files of `arch`. This is so
+    /// if one of these conditions holds:
     /// - the policy lists the library
     /// - there are platforms, and all platforms with rules for `arch` have the library
     /// - the policy is a whitelist without platforms, and the library is a loader
@@ -171,7 +172,7 @@ impl Policy {
         self.rules_for(arch).flat_map(|rules| &rules.forbidden)
     }
 
-    /// The platforms without rules for files of `arch`; all platforms if it is `None`.
+    /// The platforms without rules for files of `arch`; all platforms if `arch` is `None`.
     pub fn silent_platforms(&self, arch: Option<Arch>) -> impl Iterator<Item = &Platform> {
         let knows =
             move |platform: &&Platform| arch.is_some_and(|arch| platform.rules.contains_key(&arch));

@@ -1,5 +1,5 @@
-//! Matches `[[provider]]` entries. `{T}` in the symbol of an entry stands for the same text as in
-//! the name of its archive.
+//! Matches `[[provider]]` entries. `{T}` in the symbol of an entry stands for the same text as
+//! `{T}` in the name of the archive.
 
 use super::ProviderEntry;
 use std::path::Path;

@@ -5,8 +5,8 @@ use super::words::TextKind;
 use crate::catalogue::Catalogue;
 use serde_json::{Map, Value, json};
 
-/// The schema of policy files as formatted JSON. `catalogue` has the names of rules that it
-/// accepts.
+/// The schema of policy files as formatted JSON. `catalogue` has the names of rules that the
+/// schema accepts.
 pub fn schema(catalogue: &Catalogue) -> String {
     let maker = SchemaBuilder(catalogue);
     let mut root = maker.table(shape::FILE, None);

@@ -1,6 +1,6 @@
-//! The table of keys that a policy file may contain. The parser checks files against it, and the
-//! JSON Schema for editors is generated from it. It describes single values; `build` checks how
-//! they fit together.
+//! The table of keys that a policy file may contain. The parser checks files against this table,
+//! and the JSON Schema for editors is generated from it. The table describes single values;
+//! `build` checks how the values fit together.
 
 use super::words::{self, TextKind};
 

@@ -135,7 +135,7 @@ fn is_sound(sequence: &[GlobPart], separated: bool) -> bool {
     sequence.iter().enumerate().all(sound)
 }
 
-/// The union of the bytes that `parts` match; `None` if one of them is a star or missing.
+/// The union of the bytes that `parts` match; `None` if a part is a star or missing.
 fn class_of<'p>(parts: impl Iterator<Item = Option<&'p GlobPart>>) -> Option<Box<ByteSet>> {
     let mut out = Box::new([false; 256]);
     for part in parts {
@@ -148,8 +148,8 @@ fn class_of<'p>(parts: impl Iterator<Item = Option<&'p GlobPart>>) -> Option<Box
     Some(out)
 }
 
-/// True if the sequence matches all of `bytes`. The matcher backtracks only to the last star and to
-/// the last `**/`, because earlier ones make no difference. If stars do not match `/`, each
+/// True if the sequence matches all of `bytes`. The matcher backtracks only to the last star and
+/// to the last `**/`, because earlier stars make no difference. If stars do not match `/`, each
 /// component of a path matches separately.
 fn is(sequence: &[GlobPart], bytes: &[u8], separated: bool) -> bool {
     let (mut part, mut at) = (0, 0);

@@ -1,5 +1,6 @@
-//! Checks a TOML document against [`super::shape`]. Returns valid values as a tree with positions,
-//! and reports all others as errors. A check depends on the kind of a value, not on its key.
+//! Checks a TOML document against [`super::shape`]. Returns valid values as a tree with
+//! positions, and reports invalid values as errors. A check depends on the kind of a value, not
+//! on its key.
 
 use super::Day;
 use super::errors::{PolicyError, PolicySource};

@@ -259,7 +259,7 @@ pub(super) fn family(text: &str) -> Result<(), ValueError> {
     Ok(())
 }
 
-/// The parts of a version number; `None` if one is not a number.
+/// The parts of a version number; `None` if a part is not a number.
 pub(super) fn parts(text: &str) -> Option<Vec<u32>> {
     let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
     text.split('.').map(|part| part.parse().ok().filter(|_| digits(part))).collect()

@@ -100,9 +100,9 @@ pub(super) fn build(
     Ok(platform.policy(arch, &origin))
 }
 
-/// The correction for an unknown or absent tag. If the tag lacks an architecture, it lists the
-/// complete tags. Otherwise, it names the tag that was probably meant, or else the names and
-/// architectures of all tags.
+/// The correction for an unknown or absent tag. If the tag lacks an architecture, the correction
+/// lists the complete tags. Otherwise, the correction names the tag that was probably meant, or
+/// else the names and architectures of all tags.
 fn choices(all: &[(&WheelPlatform, String, String)], tag: Option<&str>) -> String {
     let lacks_arch = |name: &str| tag == Some(name);
     let arches: Vec<String> = all
@@ -154,8 +154,8 @@ impl WheelPlatform {
         let families = self.symbol_versions.get(arch).into_iter().flatten();
         let limits = families.map(|(family, versions)| VersionLimit {
             family: family.clone(),
-            // Versions such as TM_1 are not numbers. If a family has no number, no number is
-            // allowed.
+            // Versions such as TM_1 are not numbers. If a family has no numeric version, no
+            // number is allowed.
             newest: versions
                 .iter()
                 .filter_map(|v| value_errors::parts(v))
@@ -236,8 +236,8 @@ fn platforms(text: &str) -> Vec<WheelPlatform> {
     all
 }
 
-/// The built-in platform with this name or alias. It has all its architectures, or only the
-/// architecture at the end of `name`. `None` if there is none.
+/// The built-in platform with this name or alias. The platform has all its architectures, or only
+/// the architecture at the end of `name`. `None` if no platform has this name.
 pub(super) fn built_in(name: &str) -> Option<platform::Platform> {
     if !name.starts_with("manylinux") && !name.starts_with("musllinux") {
         return None;

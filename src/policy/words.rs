@@ -13,7 +13,7 @@ pub(super) struct TextKind {
     pub(super) example: &'static str,
     /// The valid texts.
     values: Values,
-    /// A regular expression that every valid text matches; it may match invalid ones.
+    /// A regular expression that every valid text matches; it may match invalid texts too.
     pub(super) regex: Option<&'static str>,
 }
 

@@ -96,7 +96,8 @@ pub(super) fn reason(waiver: &ReportWaiver) -> &str {
     waiver.reason.as_deref().unwrap_or("known finding of the baseline")
 }
 
-/// The message of a finding, followed by the demangled name of its symbol if the message lacks it.
+/// The message of a finding, followed by the demangled name of its symbol if the message lacks this
+/// name.
 pub(super) fn sentence(finding: &ReportFinding) -> String {
     match finding.symbol.as_deref().and_then(demangle) {
         Some(name) if !finding.message.contains(&name) => format!("{} ({name})", finding.message),
@@ -183,8 +184,8 @@ fn fingerprint(finding: &ReportFinding) -> String {
     )
 }
 
-/// A path up to the first number after `.so.`: `libMIOpen.so.1` for `libMIOpen.so.1.0.60202`.
-/// Releases change the other numbers.
+/// A path up to the first number after `.so.`: `libMIOpen.so.1` for `libMIOpen.so.1.0.60202`. A new
+/// release changes the other numbers.
 fn without_release(path: &[u8]) -> &[u8] {
     let Some(at) = memchr::memmem::rfind(path, b".so.") else { return path };
     let from = at + ".so.".len();
@@ -192,8 +193,8 @@ fn without_release(path: &[u8]) -> &[u8] {
     if path[from..].contains(&b'/') { path } else { &path[..end] }
 }
 
-/// A fix for the alert, in one line; `None` if none is known. Outputs with alerts do not write the
-/// report's list of fixes.
+/// A fix for the alert, in one line; `None` if no fix is known. Outputs with alerts do not write
+/// the report's list of fixes.
 pub(super) fn fix_of(alert: &Alert<'_>) -> Option<String> {
     let mut of_findings = alert.findings.iter().map(|finding| &finding.fix[..]);
     let own = of_findings.find(|fixes| !fixes.is_empty()).unwrap_or_default();

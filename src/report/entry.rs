@@ -1,5 +1,5 @@
-//! Entries of a report for people. An entry has one cause or a group of causes. `human` writes all
-//! of an entry, `table` a row, and the summary a list item.
+//! Entries of a report for people. An entry has one cause or a group of causes. `human` writes each
+//! entry in full, `table` writes one row for it, and the summary writes one list item.
 
 use super::Style;
 use super::layout::{count, name};
@@ -32,7 +32,8 @@ pub(super) struct ReportEntry<'r> {
 pub(super) struct Entries<'r> {
     /// The causes by id, for the evidence that findings share.
     pub(super) causes: Causes<'r>,
-    /// The prefix of all listed findings, if they share one and it is not `/`.
+    /// The common prefix of all listed findings; `None` if they have different prefixes, or if it
+    /// is `/`.
     pub(super) prefix: Option<&'r Path>,
     /// The entries, sorted by level (errors first), number of findings (largest first), rule and
     /// file. Entries that make the run incomplete come after all others.
@@ -40,9 +41,9 @@ pub(super) struct Entries<'r> {
 }
 
 impl<'r> Entries<'r> {
-    /// The entries that `style` selects. With `-q`, only findings that make the run incomplete or
-    /// are at or above the level that fails it have entries. With `-v`, each cause has its own entry
-    /// instead of groups.
+    /// The entries that `style` selects. With `-q`, these are only the entries of findings that
+    /// make the run incomplete, and of findings at or above the level that fails the run. With
+    /// `-v`, each cause has its own entry instead of groups.
     pub(super) fn of(report: &'r Report, style: Style) -> Self {
         let lowest = if style.warnings_fail { Level::Warning } else { Level::Error };
         let wanted = |finding: &&ReportFinding| {
@@ -211,7 +212,7 @@ impl<'r> ReportEntry<'r> {
     }
 
     /// True if a heading may name the symbol: the entry has one finding, the symbol is short, and
-    /// no file that defines it is known.
+    /// no known file defines the symbol.
     pub(super) fn names_symbol(&self) -> bool {
         let [one] = &self.findings[..] else { return false };
         self.cause.lacks_provider() && symbol(one).chars().count() <= MOST_SUBJECT

@@ -1,5 +1,6 @@
 //! The result of `fix` in a few lines for people: undefined symbols with their candidates, archives
-//! to add, and the number of verified fixes. `cli::fix` writes these lines after the report.
+//! to add, and the number of verified fixes. `cli::fix` writes these lines to stdout in place of
+//! the human report, or to stderr if an emitter writes to stdout.
 
 use super::layout::{count, name, wrap};
 use super::model::{Causes, Report, ReportFinding};

@@ -16,8 +16,8 @@ const ROOM: usize = 128 << 10;
 /// Number of shares that each thread renders between two writes. A larger number uses more memory.
 const SHARES: usize = 4;
 
-/// Writes a report. If `facts` is given, exports, imports and bindings come from it instead of the
-/// report.
+/// Writes a report. If `facts` is given, exports, imports and bindings come from `facts` instead of
+/// the report.
 pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
     let facts = how.facts;
     let mut object = ObjectWriter { out, begun: false };

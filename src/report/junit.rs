@@ -1,8 +1,8 @@
 //! `junit`: JUnit XML, as Jenkins, GitLab and autopkgtest collect it. A test case is an alert: a
 //! cause in one file. An alert of level error is a failure. An alert that makes the run incomplete
-//! is an error. A waived alert is skipped. A warning is a passed test with its text, or a failure
-//! with `--fail-on warning`. The name of a test case has the path, because the schema of Jenkins'
-//! xUnit plugin allows no attribute for the path.
+//! is an error. A waived alert is skipped. A warning is a passed test that shows the text of the
+//! warning, or a failure with `--fail-on warning`. The name of a test case has the path, because
+//! the schema of Jenkins' xUnit plugin allows no attribute for the path.
 
 use super::Rendering;
 use super::alerts::{self, Alert};
@@ -48,8 +48,8 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
 
 fn case(alert: &Alert<'_>, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
     let path = show_path(&how.paths.relative(&alert.path));
-    // A file may have an alert of waived findings and an alert of other findings. They need two
-    // names.
+    // A file may have an alert of waived findings and an alert of other findings. These two alerts
+    // need different names.
     let rest = if alert.is_rest { " (waived findings)" } else { "" };
     let name = match alert.cause {
         Some(cause) if cause.files > 1 || alert.findings.len() > 1 => {

@@ -144,8 +144,8 @@ impl<'a> LabelledLines<'a> {
         self.item(self.label, &format!("… and {hidden} more {noun} (-v shows all)"))
     }
 
-    /// Writes that only `shown` of `all` items are written. The report may have fewer items than
-    /// `all`: the `listed` ones, which `-v` shows.
+    /// Writes a note that only `shown` of `all` items are written. The report itself may have only
+    /// `listed` of all items. `-v` shows the listed items.
     pub(super) fn more_of(
         &mut self,
         (shown, listed, all): (usize, usize, usize),

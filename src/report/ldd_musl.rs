@@ -1,6 +1,7 @@
 //! The output of `ld-musl-ARCH.so.1 --list` for an entry point. It has the libraries in load order,
 //! with each error where it occurs, and then the relocations that fail (`ldso/dynlink.c`,
-//! `load_library`, `load_direct_deps`, `do_relocs`). `ldd` uses it for entry points under musl.
+//! `load_library`, `load_direct_deps`, `do_relocs`). The output `ldd` uses this module for entry
+//! points under musl.
 
 use super::ldd::LddPage;
 use crate::bind::RelocationMessage;

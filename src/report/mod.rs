@@ -1,6 +1,6 @@
-//! Writes reports, the findings of a run, in several formats. An output is a module and a row in
-//! [`OUTPUTS`]. It renders [`model`], or for `ldd` the link maps, and adds no facts. It opens no
-//! file, and writes only to the given writer.
+//! Writes the report of a run in several formats. An output is a module and a row in [`OUTPUTS`].
+//! The output `ldd` renders link maps, and all others render [`model`]. An output adds no facts,
+//! opens no file, and writes only to the given writer.
 
 mod alerts;
 mod dot;

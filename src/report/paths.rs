@@ -9,7 +9,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
 /// Translates paths of the audited system to paths on this machine. The current directory, the
-/// sysroot and the stages decide where a file is. `base` decides how outputs write its path.
+/// sysroot and the stages decide where a file is. `base` decides how outputs write the path of the
+/// file.
 #[derive(Clone, Debug, Default)]
 pub struct Paths {
     /// The directory that paths in outputs are relative to: `--relative-to`, or the current

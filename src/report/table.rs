@@ -1,5 +1,5 @@
-//! `table`: one row for each cause or group of causes, as an overview of many findings. It has no
-//! evidence. The summary comes last, as in `human`.
+//! `table`: one row for each cause or group of causes, as an overview of many findings. The table
+//! has no evidence. The summary comes last, as in `human`.
 
 use super::entry::{Entries, ReportEntry};
 use super::layout::count;

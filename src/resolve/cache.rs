@@ -21,7 +21,7 @@ pub const EXTENSION_MAGIC: u32 = 0xEAA4_2174;
 /// (`cache_extension_tag_glibc_hwcaps`).
 pub const TAG_HWCAPS: u32 = 1;
 /// Upper 32 bits of the hwcap field of an entry in a glibc-hwcaps subdirectory, for ISA level 0
-/// (`DL_CACHE_HWCAP_EXTENSION`). Their lowest ten bits hold the ISA level.
+/// (`DL_CACHE_HWCAP_EXTENSION`). The lowest ten of these 32 bits hold the ISA level.
 pub const HWCAP_EXTENSION: u32 = 0x4000_0000;
 
 /// A parsed ld.so.cache.
@@ -31,7 +31,7 @@ pub struct Cache {
     format: Format,
     /// Names of glibc-hwcaps subdirectories, as offsets of their strings in the file.
     hwcaps: Vec<u32>,
-    /// File offset of the extension, if there is one that cannot be read.
+    /// File offset of the extension, if the file has an extension that cannot be read.
     lost_extension: Option<usize>,
 }
 
@@ -100,7 +100,8 @@ impl Cache {
         if count.checked_mul(NEW_ENTRY)? > self.bytes.len() {
             return None;
         }
-        // The byte order: 2 is little-endian, 3 big-endian. Old ldconfigs leave 0 there.
+        // The byte order: 2 is little-endian, 3 big-endian. Old releases of ldconfig leave 0 in
+        // this byte.
         let order = self.bytes.get(base + 28)? & 3;
         if order != 0 && order != if self.big { 3 } else { 2 } {
             return None;
@@ -213,8 +214,8 @@ impl Cache {
         ))
     }
 
-    /// The cached path for `name`, and true if its entry is for a hwcaps subdirectory. `None` if no
-    /// entry fits.
+    /// The cached path for `name`, and true if the cache entry is for a hwcaps subdirectory. `None`
+    /// if no entry fits.
     pub fn lookup(&self, name: &[u8], asker: &CacheQuery<'_>) -> Option<(&[u8], bool)> {
         let (mut left, mut right) = (0, self.count());
         // The table is sorted in descending order.
@@ -266,7 +267,7 @@ impl Cache {
         best.map(|(path, _)| (path, true)).or(plain.map(|path| (path, false)))
     }
 
-    /// The rank of a hwcaps entry, 0 best; `None` if this processor may not use it.
+    /// The rank of a hwcaps entry, 0 best; `None` if this processor may not use the entry.
     fn priority(&self, hwcap: u64, asker: &CacheQuery<'_>) -> Option<usize> {
         let upper = u32::try_from(hwcap >> 32).ok()?;
         if upper & !0x3ff == HWCAP_EXTENSION {

@@ -1,7 +1,7 @@
 //! Chains of needs. A chain leads from the program to a module, and each object in the chain loaded
-//! the next one. Only the ends of a long chain are shown, and they are found without a walk through
-//! the middle. If each module of a long chain had a finding, walks through the middle would take
-//! quadratic time.
+//! the next one. Reports show only the ends of a long chain, and this module finds the ends without
+//! a walk through the middle. If each module of a long chain had a finding, walks through the
+//! middle would take quadratic time.
 
 use super::{LinkMap, ROOT};
 use crate::id::{Id as _, ModuleId};

@@ -139,7 +139,8 @@ impl LinkMapBuilder<'_> {
                 return fatal;
             }
             self.state.place.visiting = None;
-            // A filter may have inserted a filtee at this position, which is then visited next.
+            // A filter may have inserted a filtee at this position. The walk then visits the filtee
+            // next.
         }
         None
     }
@@ -259,8 +260,8 @@ impl LinkMapBuilder<'_> {
 
 /// The look-ahead of a build in which a fact is missing.
 impl LinkMapBuilder<'_> {
-    /// Requests facts that the walk will probably need after the missing one, so that one round
-    /// reads them all.
+    /// Requests facts that the walk will probably need after the missing fact, so that one round
+    /// reads all of them.
     fn look_ahead(&mut self) {
         let state = &self.state;
         let (by_cpu, by_cwd, by_process) = (state.by_cpu, state.by_cwd, state.by_process);
@@ -291,7 +292,7 @@ impl LinkMapBuilder<'_> {
     }
 
     /// Searches for the needs of one module from `next` on. If a search finds a file that was
-    /// already read, the file is added as a module. `look_ahead` removes it again.
+    /// already read, the file is added as a module. `look_ahead` removes this module again.
     fn ask_needs(&mut self, module: ModuleId, next: usize, ahead: &mut LookAhead) {
         let Some(names) = self.state.names(module).cloned() else { return };
         for need in names.needs.iter().skip(next) {

@@ -31,7 +31,7 @@ pub struct Closures {
     pub lone: FastMap<FileId, Closure>,
     /// Files for which no loader was found, each with the reason.
     pub no_loader: Vec<(FileId, NoLoader)>,
-    /// Files of the command line that belong to another system, each with the kind of foreign file.
+    /// Files of the command line that are foreign, such as objects of FreeBSD, each with its kind.
     pub foreign: Vec<(FileId, Foreign)>,
     /// Programs whose PT_INTERP cannot be used, each with the reason.
     pub bad_interps: Vec<(FileId, InterpreterDefect)>,
@@ -48,8 +48,8 @@ impl Closures {
     }
 }
 
-/// True if the user typed the path of this file. A path that only a list of files has does not
-/// count: the list names all files of a package, as a directory does.
+/// True if the user typed the path of this file. A path that only a list of files names is not
+/// typed: such a list names all files of a package, as a directory does.
 fn is_typed(start: &Start, plan: &Plan) -> bool {
     let name = start.path.strip_prefix(b"./").unwrap_or(&start.path);
     let is_name = |path: &PathBuf| {
@@ -76,7 +76,8 @@ pub struct Resolving {
     /// Files that entry points load besides their own.
     loaded: IdSet<FileId>,
     hosts: HostPrograms,
-    /// Closures of the host programs; `None` for a host that stops before it can load a plugin.
+    /// Closures of the host programs; `None` for a host program that stops before it can load a
+    /// plugin.
     host_closures: Vec<Option<Arc<Closure>>>,
     /// The plugins: each once for each of its host programs.
     plugins: Vec<EntryPointCandidate>,
@@ -100,8 +101,8 @@ enum Pass {
     Rest(usize),
     /// The pass in which host programs open the objects that no other object needs.
     Plugins,
-    /// Last pass, at this index of `perhaps`. A plugin may load an object when it is resolved
-    /// alone, and not under its host program. This pass covers such objects.
+    /// Last pass, at this index of `perhaps`. It covers objects that a plugin loads when it is
+    /// resolved alone, but not under its host program.
     Last(usize),
 }
 

@@ -1,5 +1,5 @@
-//! The ways in which a file gets into a link map, and the words for them in reports. In `resolve`,
-//! a module is treated differently only for `Root`, `Missing` and `Provided`. Rules and views
+//! The ways in which a file gets into a link map, and the words for them in reports. Within
+//! `resolve`, only `Root`, `Missing` and `Provided` change how a module is treated. Rules and views
 //! distinguish the other variants.
 
 use crate::id::ModuleId;
@@ -31,16 +31,18 @@ pub enum FoundBy {
     /// musl's loader satisfies the name itself, because it contains this library (`libm.so`,
     /// `libpthread.so`).
     Builtin,
-    /// Assumed to be on the target system: no file was found here, or no search was made.
+    /// Assumed to be on the target system: no file was found on this machine, or no search was
+    /// made.
     Provided,
     /// Not found.
     Missing,
 }
 
 impl FoundBy {
-    /// True if a library in a directory of LD_LIBRARY_PATH could replace the one found. glibc
-    /// searches DT_RPATH before LD_LIBRARY_PATH (`elf/dl-load.c`, `_dl_map_new_object`), musl after
-    /// it (`ldso/dynlink.c`, `load_library`).
+    /// True if a library in a directory of LD_LIBRARY_PATH could replace the library that was
+    /// found. glibc searches DT_RPATH before LD_LIBRARY_PATH (`elf/dl-load.c`,
+    /// `_dl_map_new_object`). musl searches DT_RPATH after LD_LIBRARY_PATH (`ldso/dynlink.c`,
+    /// `load_library`).
     pub fn yields_to_ld_library_path(self, is_musl: bool) -> bool {
         match self {
             Self::LdLibraryPath | Self::Runpath | Self::Cache | Self::Default | Self::Missing => {

@@ -54,7 +54,7 @@ impl HostPrograms {
     }
 
     /// Adds a program that opens `libraries` in this order. The objects of `shared` in `dir` and
-    /// below become its plugins, unless they have another host program.
+    /// below become plugins of this program, unless they have another host program.
     fn add_list(
         &mut self,
         store: &dyn FactStore,

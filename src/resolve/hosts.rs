@@ -26,8 +26,8 @@ const MOST_ABOVE: usize = 8;
 /// A shared object that could be a plugin, with the location of each of its paths.
 type PluginCandidate = (FileId, Vec<Located>);
 
-/// A program that loads plugins, or a library that represents all programs that load it before the
-/// plugins.
+/// A program that loads plugins, or a library. A library stands for all programs that load this
+/// library before their plugins.
 #[derive(Clone, Debug)]
 pub struct HostProgram {
     /// The program or library.
@@ -123,13 +123,13 @@ impl HostPrograms {
         if needs.is_empty() { Ok(out) } else { Err(needs) }
     }
 
-    /// Hosts of `file`, as indices in `list`; empty if no option or policy makes it a plugin.
+    /// Hosts of `file`, as indices in `list`; empty if no option or policy makes the file a plugin.
     pub(super) fn of(&self, file: FileId) -> &[usize] {
         self.plugins.get(&file).map_or(&[], Vec::as_slice)
     }
 
-    /// True if a `--host` program has no pattern: it may load every object that no other object
-    /// needs.
+    /// True if a `--host` program has no pattern. Such a program may load every object that no
+    /// other object needs.
     pub(super) fn take_rest(&self) -> bool {
         !self.of_rest.is_empty()
     }
@@ -327,8 +327,8 @@ fn needed_of<'a>(object: &'a Object, paths: &'a [String]) -> impl Iterator<Item 
 }
 
 /// The first of `paths` at which a library exists, relative to the plugin's directory or to a
-/// directory above it in the prefix. The nearest directory wins. `None` if there is none, or if
-/// facts are missing.
+/// directory above it in the prefix. The nearest directory wins. `None` if no such library exists,
+/// or if facts are missing.
 fn nearest(
     store: &dyn FactStore,
     plugin: &Located,

@@ -58,7 +58,7 @@ pub(super) fn is_by_cpu(machine: MachineRow, subdir: &[u8]) -> bool {
         b"" | b"tls" => true,
         b"x86_64" => is_x86(machine),
         b"sse2" => machine.name == "i386",
-        // Of the i386 machine, it is the value of one processor.
+        // On i386, the platform of the row (`i686`) is the value of only one processor.
         name => {
             machine.name != "i386" && machine.platform.is_some_and(|own| own.as_bytes() == name)
         }

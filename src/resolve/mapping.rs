@@ -86,9 +86,10 @@ impl LinkMapBuilder<'_> {
         (!text.is_empty()).then(|| strings.id(&text))
     }
 
-    /// `$ORIGIN` of a module. For a program that the kernel starts, it is the directory of the real
-    /// path (since glibc 2.42 under ldd too); of several hard links, it is the one that is started.
-    /// For any other module, it is the directory of the path that was opened.
+    /// `$ORIGIN` of a module. For a program that the kernel starts, the value is the directory of
+    /// the real path (since glibc 2.42 under ldd too). If the program has several hard links, the
+    /// directory is that of the link that is started. For any other module, the value is the
+    /// directory of the path that was opened.
     fn origin(&mut self, module: ModuleId) -> StrId {
         if let Some(origin) = self.state.working[module].origin {
             return origin;
@@ -118,7 +119,7 @@ impl LinkMapBuilder<'_> {
         if let Some(module) = self.state.known(name) {
             return Mapped::Module(module, FoundBy::Loaded);
         }
-        // If the policy is a whitelist, a search finds only files of the prefix, and such a file
+        // If the policy is a whitelist, a search finds only files of the prefix, and a found file
         // wins over a provided library.
         let is_closed = self.search.plan.policy.is_closed();
         let is_provided = self.search.provides(name);
@@ -301,8 +302,8 @@ impl LinkMapBuilder<'_> {
         Ok(package)
     }
 
-    /// The directories of LD_LIBRARY_PATH; `None` if it is empty. `$ORIGIN` is the program's
-    /// (`_dl_init_paths`), and semicolons separate entries as colons do.
+    /// The directories of LD_LIBRARY_PATH; `None` if it is empty. `$ORIGIN` has its value for the
+    /// program (`_dl_init_paths`), and semicolons separate entries as colons do.
     fn library_path(&mut self) -> Option<Arc<paths::DirList>> {
         let text = &self.search.plan.ld_library_path;
         if text.is_empty() {

@@ -1,5 +1,5 @@
 //! Finds the file that the loader loads for each need of an entry point, in load order. The module
-//! `musl` follows musl's loader; the other modules follow glibc's (`elf/dl-load.c`,
+//! `musl` follows musl's loader; the other modules follow glibc's loader (`elf/dl-load.c`,
 //! `elf/dl-deps.c`, `elf/dl-cache.c`). Each file of this folder cites its sources.
 //!
 //! The stage opens no file. It takes facts from a [`FactStore`](crate::facts::FactStore) and
@@ -71,8 +71,8 @@ pub struct Module {
     pub file: Option<FileId>,
     /// The name by which the object was first requested; empty for the program.
     pub name: StrId,
-    /// The path by which the object was opened. DT_NEEDED entries match objects by this path too,
-    /// but not the program, whose path glibc removes (`elf/rtld.c`).
+    /// The path by which the object was opened. DT_NEEDED entries match objects by this path too.
+    /// The program is an exception, because glibc removes its path (`elf/rtld.c`).
     pub path: StrId,
     /// Further names by which DT_NEEDED entries match the object.
     pub aliases: Vec<StrId>,
@@ -156,8 +156,8 @@ pub struct PreloadFailure {
     pub text: &'static str,
 }
 
-/// A need that musl's loader could not satisfy. The loader reports it, continues with the other
-/// needs, and then does not start the program.
+/// A need that musl's loader could not satisfy. The loader reports the failure, continues with the
+/// other needs, and then does not start the program.
 #[derive(Clone, Debug)]
 pub struct LoadFailure {
     /// The stub of the missing library.
@@ -184,10 +184,10 @@ pub struct Closure {
 /// A link map: the mapped objects, their order, and the needs between them.
 #[derive(Clone, Debug)]
 struct LinkMap {
-    /// The closure of the host program: its modules come first.
+    /// The closure of the host program. Its modules precede those of this link map.
     base: Option<Arc<Closure>>,
-    /// Modules of the host program that DT_NEEDED entries of the plugin matched, each with the name
-    /// in that entry.
+    /// New names by which DT_NEEDED entries of the plugin matched modules of the host program, each
+    /// with its module.
     renamed: Vec<(ModuleId, StrId)>,
     /// The module of the entry point's own file.
     start: ModuleId,
@@ -414,7 +414,7 @@ impl Closure {
         self.links.ends_of_chain(module)
     }
 
-    /// An id of the link map. It is equal for closures that share all modules except the entry
+    /// An id of the link map. Closures have the same id if they share all modules except the entry
     /// point's.
     pub fn links_id(&self) -> usize {
         Arc::as_ptr(&self.links).addr()

@@ -9,8 +9,8 @@ use std::sync::Arc;
 impl Closure {
     /// The closure of the process after the host program has opened this entry point. `None` if the
     /// loader stops, or if there is no host program. The closure keeps the stubs of missing
-    /// libraries. A plugin that needs one of these libraries gets its stub, so the library is
-    /// reported once.
+    /// libraries. A plugin that needs one of these libraries gets the library's stub, so the
+    /// library is reported once.
     pub(super) fn after_opening(&self) -> Option<Self> {
         let host = self.host()?;
         if self.fatal().is_some() {

@@ -103,8 +103,8 @@ impl DirLists {
         Arc::clone(self.system.entry(loader.path).or_insert_with(new))
     }
 
-    /// Finds out which directories of a list to try: all that exist, and all relative ones. False
-    /// if a fact is missing.
+    /// Finds the directories of a list that a search tries: all that exist, and all relative ones.
+    /// Returns false if a fact is missing.
     pub(super) fn prepare(&mut self, list: &DirList, ask: &mut Ask<'_>) -> bool {
         if list.ready.get().is_some() {
             return true;
@@ -145,8 +145,8 @@ impl Ask<'_> {
         for (number, dir) in list.dirs.iter().enumerate() {
             let base = self.strings.text(*dir).to_vec();
             let relative = !base.starts_with(b"/");
-            // Most directories of a long list may be missing; only existing ones are probed for
-            // subdirectories.
+            // Most directories of a long list may be missing. The loader's subdirectories are
+            // looked up only below existing directories.
             if is_long && !relative {
                 match self.exists(&base) {
                     Some(true) => {}

@@ -1,6 +1,6 @@
-//! Resolves the entry points of a run. Holds the state that they share: strings, loaders, names of
-//! objects and search results. `candidate` and `audit` request closures from [`Resolver`];
-//! `closure` and `musl` build them.
+//! Resolves the entry points of a run, and holds the state that all entry points share: strings,
+//! loaders, names of objects and search results. `candidate` and `audit` request closures from
+//! [`Resolver`]; `closure` and `musl` build them.
 
 use super::closure::Built;
 use super::loader::{ConfigDefect, Family, Loaders};
@@ -235,8 +235,8 @@ impl Resolver {
     }
 
     /// The first [`MOST_AHEAD`] needed names of objects for `target` without a search path. Names
-    /// with tokens are skipped. Unless the policy is a whitelist, names that it provides are
-    /// skipped too.
+    /// with tokens are skipped. Unless the policy is a whitelist, names that the policy provides
+    /// are skipped too.
     fn plain_needs(
         &mut self,
         store: &dyn FactStore,

@@ -45,7 +45,7 @@ pub(super) struct SearchCache {
     pub(super) passed: FastMap<(u64, StrId), Passed>,
     /// Ids of musl's long lists of directories, by the text of the list.
     pub(super) long: FastMap<StrId, u64>,
-    /// The ld.so.cache files of Guix packages, by path; `None` for one that cannot be used.
+    /// The ld.so.cache files of Guix packages, by path; `None` for a file that cannot be used.
     pub(super) packages: FastMap<StrId, Option<Arc<Cache>>>,
     /// Defects in the ld.so.cache files of Guix packages.
     pub(super) package_faults: Vec<ConfigDefect>,
@@ -157,7 +157,7 @@ impl Search<'_> {
         answer
     }
 
-    /// `open_verify`: the loader's reaction to the entry at a path.
+    /// `open_verify`: the loader's reaction to the state of a path in the file system.
     fn judge(&self, place: PathState) -> TriedOutcome {
         match place {
             PathState::Failed(errno) => TriedOutcome::Failed(errno),
@@ -319,8 +319,8 @@ impl Steps<'_, '_> {
         ListEnd::Unknown
     }
 
-    /// The result of one probe: the entry at `path`. `at` is the index of the probe in the list
-    /// with the id `list`. `None` if the entry is not known yet.
+    /// The result of one probe: the state of `path` in the file system. `at` is the index of the
+    /// probe in the list with the id `list`. `None` if the state is not known yet.
     fn met(&self, list: u64, at: usize, path: &[u8]) -> Option<PathState> {
         let Search { store, .. } = &*self.search;
         store.place(path).or_else(|| {
@@ -350,8 +350,8 @@ impl Steps<'_, '_> {
         }
     }
 
-    /// Adds the directories at the indices `places` of the list to the trace. They have no probe,
-    /// because they do not exist.
+    /// Adds the directories at the indices `places` of the list to the trace. These directories
+    /// have no probe, because they do not exist.
     fn trace_absent(&mut self, list: &DirList, places: Range<usize>, how: FoundBy) {
         if self.trace.is_some() {
             for dir in list.dirs.get(places).unwrap_or_default() {
@@ -400,7 +400,7 @@ impl Steps<'_, '_> {
         }
     }
 
-    /// The path that ld.so.cache has for the name, and true if its entry is for a hwcaps
+    /// The path that ld.so.cache has for the name, and true if the cache entry is for a hwcaps
     /// subdirectory.
     fn cached(&mut self) -> Option<(StrId, bool)> {
         let Search { loader, strings, plan, .. } = &mut *self.search;

@@ -27,7 +27,7 @@ pub(super) struct LinkMapState {
     pub(super) modules: IdVec<ModuleId, Module>,
     /// Data of each module; only the build needs it.
     pub(super) working: IdVec<ModuleId, Working>,
-    /// True if the loader uses DT_RPATH of a module, or if there is a host program.
+    /// True if the loader uses the DT_RPATH of any module, or if there is a host program.
     pub(super) has_rpath: bool,
     /// The first module with each name by which DT_NEEDED entries match.
     pub(super) by_name: FastMap<StrId, ModuleId>,
@@ -69,14 +69,15 @@ pub(super) struct Working {
 /// The DT_RPATH lists that apply to one module's needs.
 #[derive(Clone)]
 pub(super) struct Inherited {
-    /// The list of the module's own DT_RPATH; `None` if the loader uses none of it.
+    /// The list of the module's own DT_RPATH; `None` if the module has no DT_RPATH that the loader
+    /// uses.
     pub(super) own: Option<Arc<DirList>>,
     /// The nearest requester, or the host program, whose DT_RPATH list applies next. Its list
     /// differs from `own`.
     pub(super) next: Option<ModuleId>,
 }
 
-/// Largest capacity, in entries, of a map that [`clear`] always keeps.
+/// Capacity, in entries, up to which [`clear`] always keeps a map.
 const ROOM: usize = 4096;
 
 /// Empties a map. Clearing takes time proportional to the capacity, so a large map that holds few

@@ -49,7 +49,7 @@ pub enum TriedOutcome {
     NoDirectory,
     /// The loader skips a path of ld.so.cache in a default directory, because of DF_1_NODEFLIB.
     Forbidden,
-    /// ld.so.cache, at this path, has no entry for the name.
+    /// The ld.so.cache at this path has no entry for the name.
     NoEntry,
     /// There is no usable ld.so.cache at this path.
     NoCache,
@@ -65,7 +65,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// An empty trace for one need, where `needs` needs of the entry point are traced.
+    /// An empty trace for one need. `needs` is the number of needs of the entry point that are
+    /// traced.
     pub(super) fn of_one_in(needs: usize) -> Self {
         Self { kept: Vec::new(), most: (MOST_OF_ROOT / needs.max(1)).clamp(LEAST, MOST) }
     }

@@ -70,8 +70,8 @@ fn checked_order(closure: &Closure) -> impl Iterator<Item = (ModuleId, FileId)> 
 /// Memoised results of checks, and memory that later checks reuse.
 #[derive(Default)]
 pub struct VersionMemo {
-    /// For each entry of [`NeededFiles`]: the last provider that defined all versions which the
-    /// object needs from this file. The result holds under every entry point, so this provider is
+    /// For each file name in [`NeededFiles`]: the last provider that defined all versions that the
+    /// object needs under this name. The result holds under every entry point, so this provider is
     /// not checked again.
     clean: Vec<Option<FileId>>,
     names: Stamped,
@@ -169,8 +169,8 @@ impl<'m> Answering<'m> {
     }
 }
 
-/// The first object, found or missing, that has the name `name` (`find_needed`). A DT_SONAME
-/// matches only if an earlier need matched it, because it is then an alias.
+/// The first object, found or missing, that has the name `name` (`find_needed`). The DT_SONAME of
+/// an object matches only if an earlier need matched it: the name is then an alias of the object.
 fn find_needed(links: &LinkMap, name: StrId) -> Option<ModuleId> {
     let answers = |index: &ModuleId| links.answers(*index, name);
     std::iter::once(ROOT)
@@ -179,9 +179,9 @@ fn find_needed(links: &LinkMap, name: StrId) -> Option<ModuleId> {
         .or_else(|| Some(LOADER).filter(answers))
 }
 
-/// The second half of the loader's `find_needed`, for a need of the entry point: searches its own
-/// scope (`l_searchlist`), which has filtees that are not in the list. `None` for needs of other
-/// objects, which have no scope of their own.
+/// The second half of the loader's `find_needed`, for a need of the entry point: searches the entry
+/// point's own scope (`l_searchlist`), which has filtees that are not in the list. `None` for needs
+/// of other objects, which have no scope of their own.
 fn find_in_scope(closure: &Closure, index: ModuleId, name: StrId) -> Option<ModuleId> {
     let mut scope = closure.scope().iter().copied().filter(|_| index == closure.start());
     scope.find(|module| closure.answers(*module, name))
@@ -297,9 +297,10 @@ fn relr_unmarked(object: &Object) -> bool {
     object.relr && versions.has_verneed && needs_libc() && !marked()
 }
 
-/// Sets `version_limit`. If a needed file is missing, the loader sizes an object's version table by
-/// the highest index of some versions. These are the versions that the object defines, and the
-/// versions that it needs from found files. If there are none, the loader makes no table.
+/// Sets `version_limit`. If a needed file is missing, the loader considers only the versions that
+/// an object defines, and the versions that the object needs from found files. The highest index of
+/// these versions determines the size of the object's version table. Without any of them, the
+/// loader makes no table.
 pub(super) fn limit_tables(links: &mut LinkMap, store: &dyn FactStore, strings: &Strings) {
     if !links.lacks_any() {
         return;

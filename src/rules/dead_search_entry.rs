@@ -1,5 +1,5 @@
-//! `dead-search-entry`: an entry of a search path is not an existing directory, or it has a token
-//! that musl does not know, and musl ignores the whole search path.
+//! `dead-search-entry`: an entry of a search path is not an existing directory, or has a token that
+//! musl does not know. With an unknown token, musl ignores the whole search path.
 
 use super::{Query, Rule};
 use crate::audit::EntryState;

@@ -95,8 +95,8 @@ impl<'a> Query<'a> {
         pattern.matches(self.prefixes().locate(path).path.as_os_str().as_bytes())
     }
 
-    /// Audited files that a policy entry about symbols selects. Each has the paths that the entry's
-    /// `path` matches. An entry without `path` selects all dynamic objects.
+    /// Audited files that a policy entry about symbols selects. Each file comes with all its paths
+    /// that the entry's `path` matches. An entry without `path` selects all dynamic objects.
     pub(super) fn meant(&self, at: &SymbolAt) -> Vec<(FileId, Vec<PathBuf>)> {
         let files = self.files().filter(|(_, facts)| facts.audited);
         let named = |(file, facts)| {

@@ -234,8 +234,8 @@ impl<'a> Drift<'a> {
         out
     }
 
-    /// For each library with undefined symbols, the archives that define them, if the library was
-    /// linked from the merged archive.
+    /// For each library with undefined symbols, the archives that would define these symbols if the
+    /// library was linked from the merged archive.
     fn solutions(&self) -> Vec<(FileId, Arc<Solution>)> {
         let files: BTreeSet<FileId> = order::set(self.query.undefined().iter().map(|u| u.file));
         let solve = |file: FileId| {
@@ -245,9 +245,9 @@ impl<'a> Drift<'a> {
         files.into_iter().filter_map(solve).collect()
     }
 
-    /// Findings about archives that are missing from the list. They are neither listed nor merged,
-    /// but define undefined symbols of a library or are needed by an archive that does. Symbols to
-    /// which the merged archive does not refer are ignored.
+    /// Findings about archives that are missing from the list. Such an archive is neither listed
+    /// nor merged. It defines an undefined symbol of a library, or another archive that defines
+    /// such a symbol needs it. Symbols to which the merged archive does not refer are ignored.
     fn needed(
         &self,
         inside: &BTreeMap<ArchiveId, usize>,

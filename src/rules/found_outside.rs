@@ -28,8 +28,8 @@ enum Home<'a> {
     System,
 }
 
-/// Compares prefixes by address, because this is fast and the check compares every need. A run
-/// holds each prefix once.
+/// Compares prefixes by address, because this is fast and the check compares two homes for every
+/// need. A run holds each prefix once, so equal prefixes have equal addresses.
 impl PartialEq for Home<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -218,8 +218,8 @@ fn detail(path: &Path) -> Vec<u8> {
     path.parent().unwrap_or(path).as_os_str().as_bytes().to_vec()
 }
 
-/// True for a file outside of all stores in a directory that the policy allows as a search path. An
-/// example is the driver directory of NixOS.
+/// True for a file that is outside of all stores and in a directory that the policy allows as a
+/// search path. An example is the driver directory of NixOS.
 fn is_allowed(query: &Query<'_>, path: &Path) -> bool {
     let allowed = query.policy().search_path.allow.iter().flat_map(|(entries, _)| entries);
     let mut dirs = allowed.filter(|entry| entry.starts_with('/'));

@@ -94,7 +94,8 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// One message for each format of device code in the file that the runtime cannot read.
+/// One message for each format that the runtime cannot read, among the formats of a file's device
+/// code.
 fn unloadable(code: &DeviceCode, process: &Process, runtime: Runtime) -> Vec<String> {
     let mut forms: BTreeMap<String, usize> = BTreeMap::new();
     let mut out = Vec::new();
@@ -127,9 +128,9 @@ fn unloadable(code: &DeviceCode, process: &Process, runtime: Runtime) -> Vec<Str
     out
 }
 
-/// The reason why a runtime cannot read a compressed bundle. `None` if the runtime can read it, or
-/// if its profile and the version in its file name do not show that it cannot. Source: the code of
-/// clr and comgr in each release.
+/// The reason why a runtime cannot read a compressed bundle. `None` if the runtime can read the
+/// bundle, or if the runtime's profile and the version in its file name do not show that it cannot.
+/// Source: the code of clr and comgr in each release.
 fn refused(container: &Container, profile: Profile, runtime: Runtime) -> Option<&'static str> {
     let is_generic =
         || container.entries.iter().filter_map(ContainerEntry::target_id).any(|id| id.is_generic());

@@ -79,9 +79,9 @@ fn check(query: &Query<'_>) -> Findings {
 
 type Names = BTreeSet<Vec<u8>>;
 
-/// The symbols that `module` uses from libraries it does not need itself, by library. Libraries
-/// that `module` needs load those, directly or through others. Empty if a direct need was not
-/// found.
+/// The symbols that `module` uses from indirect libraries, by library. `module` does not need an
+/// indirect library itself: libraries that `module` needs load it, directly or through others.
+/// Empty if a direct need was not found.
 fn indirect(
     query: &Query<'_>,
     closure: &Closure,

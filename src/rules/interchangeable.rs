@@ -1,6 +1,6 @@
 //! Recognises harmless duplicate definitions of one name in two libraries: declared interposition,
-//! vague linkage of C++, and parts of one C or C++ library. References bind to the definition of
-//! the winner; the loser's definition is not used.
+//! vague linkage of C++, and parts of one C or C++ library. The winner is the library to whose
+//! definition references bind. The definition of the other library, the loser, is not used.
 
 use super::query::Query;
 use crate::bind::query::alike::{are_alike, is_part_of_libc, is_weak};
@@ -87,10 +87,10 @@ fn is_inline<'q>(
 }
 
 /// True if the loser is a weak function that its library also exports under a longer name. The
-/// winner must be strong, or must have a longer name too. The library offers its own code under the
-/// longer name, and lets other libraries replace the weak name (MPI standard, 15.2.1: `PMPI_Send`
-/// and `MPI_Send`; `__foo` and `foo`; `backtrace` of libunwind and of glibc). An alias with an
-/// unrelated name is ignored: a library that replaces the function does not know the alias.
+/// winner must be strong, or must have a longer name too. The loser's library offers its own code
+/// under the longer name, and lets other libraries replace the weak name (MPI standard, 15.2.1:
+/// `PMPI_Send` and `MPI_Send`; `__foo` and `foo`; `backtrace` of libunwind and of glibc). An alias
+/// with an unrelated name is ignored: a library that replaces the function does not know the alias.
 fn is_default<'q>(
     query: &Query<'q>,
     name: &[u8],
@@ -108,7 +108,8 @@ const LIBSTDCXX: &[u8] = b"libstdc++.so.6";
 
 /// True for libstdc++ and for an object that needs it. GCC Toolset, which builds most manylinux
 /// wheels, links such objects with `libstdc++_nonshared.a`. That archive defines the functions that
-/// an older libstdc++ lacks. An object with all of a static libstdc++ does not need the shared one.
+/// an older libstdc++ lacks. False for an object that contains a whole static libstdc++, because
+/// such an object does not need the shared library.
 fn has_parts_of_libstdcxx(query: &Query<'_>, file: FileId) -> bool {
     query.library_name(file) == LIBSTDCXX
         || query.facts(file).object().is_some_and(|object| {

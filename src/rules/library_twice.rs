@@ -79,8 +79,8 @@ const SAMPLED: u32 = 64;
 /// [`MANY`] common symbols.
 const SHARED: usize = MANY / SAMPLED as usize / 2;
 /// A sampled name that more than this many libraries define is frequent. The number of pairs of
-/// such libraries would grow with the square of the number of files, although few of them are in
-/// one process.
+/// such libraries would grow with the square of the number of files, although few of these pairs
+/// are in one process.
 const MOST: usize = 16;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -261,7 +261,8 @@ fn sample(object: &Object) -> impl Iterator<Item = u32> {
     })
 }
 
-/// How two files of one process are copies of one library or code base; `None` if they are not.
+/// The way in which two files of one process are copies of one library or code base; `None` if they
+/// are not.
 fn compare(query: &Query<'_>, two: Two, versions: Versions) -> Option<CopyKind> {
     let objects = (query.facts(two.0).object()?, query.facts(two.1).object()?);
     let names = [query.library_name(two.0), query.library_name(two.1)];

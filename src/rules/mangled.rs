@@ -57,8 +57,8 @@ fn of_class(name: &[u8]) -> Option<(&[u8], &[u8])> {
     [&b"TV"[..], b"TI"].contains(&kind).then_some((kind, rest))
 }
 
-/// The component at the start of `text`, with its length in front; `None` if it does not start with
-/// a length.
+/// The component at the start of `text`, with its length in front; `None` if `text` does not start
+/// with a length.
 pub(super) fn leading_name(text: &[u8]) -> Option<&[u8]> {
     text.get(..source_name(text)?)
 }
@@ -162,8 +162,8 @@ fn component(text: &[u8]) -> Option<Component> {
     Some(Component { end, is_std: false })
 }
 
-/// The length in bytes of the `<number><name>` at the start of `text`; `None` if it has no number
-/// or is too short.
+/// The length in bytes of the `<number><name>` at the start of `text`; `None` if `text` has no
+/// number or is too short.
 fn source_name(text: &[u8]) -> Option<usize> {
     let (mut digits, mut number) = (0, 0usize);
     while let Some(digit) = text.get(digits).filter(|b| b.is_ascii_digit()) {

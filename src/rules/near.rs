@@ -167,10 +167,10 @@ impl NearQuery {
         })
     }
 
-    /// The definitions in `archives` that nearly fit, in the order of `archives`. Definitions in
-    /// the namespace `std` are searched for only in archives of the C++ library, because all other
-    /// archives have instances of the same templates. Only indices that may list a near name are
-    /// read.
+    /// The definitions in `archives` that nearly fit a wanted name, in the order of `archives`.
+    /// Definitions in the namespace `std` are searched for only in archives of the C++ library,
+    /// because all other archives have instances of the same templates. Only indices that may list
+    /// a near name are read.
     pub(crate) fn in_archives(
         &self,
         (audit, tree): (&Audit, &dyn Tree),
@@ -214,7 +214,7 @@ impl NearQuery {
         out
     }
 
-    /// The keys of a definition with this name that an undefined name also has.
+    /// The keys that a definition with this name shares with a wanted name.
     fn of(&self, name: &[u8]) -> Vec<NearKey> {
         let mut out: Vec<NearKey> = Vec::new();
         let lead = first_component(name);

@@ -399,7 +399,7 @@ impl<'a> Query<'a> {
             out.push(finding);
         }
         out.arrange_by(|a, b| a.key().cmp(&b.key()));
-        // Several packages may include one file, and then have the same finding.
+        // If several packages include one file, they have the same finding.
         out.dedup_by(|b, a| a.key() == b.key());
         out
     }

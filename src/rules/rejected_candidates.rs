@@ -1,5 +1,6 @@
 //! Candidates for a library that is missing or was found in the wrong place. Each candidate gets
-//! the reason why the loader did not take it, and the search-path entry with which it would.
+//! the reason why the loader did not take it, and the search-path entry with which the loader would
+//! take it.
 
 use super::Query;
 use super::query::last_part;
@@ -146,8 +147,8 @@ impl Query<'_> {
         out
     }
 
-    /// A version that the object needs from the library and that the file at `path` lacks. If the
-    /// loader takes a file without a needed version, it ends the process (`elf/dl-version.c`).
+    /// A version that the object needs from the library and that the file at `path` lacks. A loader
+    /// that takes a file without a needed version ends the process (`elf/dl-version.c`).
     fn lacking_version(&self, need: Need<'_>, path: &Path) -> Option<Vec<u8>> {
         let user = self.view().object(need.file)?;
         let candidate = self.view().object(self.file_at(path)?)?;

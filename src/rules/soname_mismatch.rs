@@ -63,8 +63,8 @@ fn check(query: &Query<'_>) -> Findings {
         let path = query.path(file);
         let is_library =
             |name: &[u8]| name.starts_with(b"lib") && memchr::memmem::find(name, b".so").is_some();
-        // The walk may have found the file through a link from another directory. Then it did not
-        // list the file's own directory.
+        // The walk may have found the file through a link from another directory. In that case, the
+        // walk did not list the file's own directory.
         let is_here = !query.facts(file).by_link && !given.contains(&file);
         let is_named = last_part(path) == soname;
         let directory = path.parent().unwrap_or(path);

@@ -276,7 +276,7 @@ fn bundles(query: &Query<'_>) -> Findings {
 }
 
 /// Findings about CMake files whose evaluation stopped early. Rules do not see defects after the
-/// command at which it stopped.
+/// command at which the evaluation stopped.
 fn cmake_packages(query: &Query<'_>) -> Findings {
     let finding = |(path, reason): &Undecided| {
         let message = format!("not evaluated to its end: {reason}");

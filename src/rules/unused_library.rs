@@ -164,8 +164,8 @@ fn used_through_program(query: &Query<'_>, used: &FastSet<Pair>, unused: &[Pair]
     out
 }
 
-/// The library that defines the data that `program` copies, or the function whose address it fixes.
-/// `None` if no library in scope does.
+/// The library with the original definition for `reference`: the data that `program` copies, or the
+/// function whose address `program` fixes. `None` if no library in scope has the definition.
 fn origin(
     query: &Query<'_>,
     closure: &Closure,

@@ -31,8 +31,8 @@ const MOST_CANDIDATES: usize = 5;
 const HOST: &str = "host";
 
 impl Query<'_> {
-    /// The path of the file of an entry point. Of several hard links, it is the one that is
-    /// started.
+    /// The path of an entry point's file. If the file has several hard links, this is the link that
+    /// is started.
     fn shared_root(&self, root: RootId) -> Arc<Path> {
         let root = &self.closure(root).root;
         let facts = self.facts(root.file);
@@ -115,8 +115,8 @@ impl Query<'_> {
     }
 
     /// Candidates that define the symbol `name`, except the file `not`. At most [`MOST_CANDIDATES`]
-    /// are kept: the libraries whose paths share the most leading directories with that file.
-    /// Programs come last.
+    /// are kept: the libraries whose paths share the most leading directories with the path of
+    /// `not`. Programs come last.
     pub(super) fn symbol_candidates(&self, name: &[u8], not: FileId) -> Vec<Evidence> {
         let is_program = |provider: &Provider| {
             let object = self.view().object(provider.file);
@@ -140,8 +140,8 @@ impl Query<'_> {
         libraries.into_iter().chain(programs).take(MOST_CANDIDATES).map(evidence).collect()
     }
 
-    /// Marks the candidate libraries of whose soname the process of `root` loads another file. A
-    /// link with such a library changes nothing.
+    /// Marks a candidate library if the process of `root` loads another file with the same soname.
+    /// A link with this candidate changes nothing, because the loader takes the other file.
     pub(super) fn mark_shadowed(&self, candidates: &mut [Evidence], root: RootId) {
         let soname = |file: FileId| self.view().object(file).and_then(Object::soname);
         for candidate in candidates.iter_mut().filter(|one| one.member.is_none()) {
@@ -228,7 +228,7 @@ impl Query<'_> {
         out
     }
 
-    /// Sets the reason `not in LIST` of candidate archives that a list of archives does not name.
+    /// Sets the reason `not in LIST` for candidate archives that a list of archives does not name.
     /// This applies if `file` was probably linked from an archive that is merged from that list.
     pub(super) fn unlisted(&self, file: FileId, symbol: &[u8], candidates: &mut [Evidence]) {
         let Some(traced) = self.trace(file, symbol) else { return };

@@ -1,5 +1,6 @@
 //! Builds the bytes of an ld.so.cache in the new format with the glibc-hwcaps extension
-//! (`elf/cache.c`, `save_cache`). They stay in memory, where [`crate::resolve::cache`] reads them.
+//! (`elf/cache.c`, `save_cache`). The bytes stay in memory, where [`crate::resolve::cache`] reads
+//! them.
 
 use crate::id::FastMap;
 use crate::order::Arrange as _;

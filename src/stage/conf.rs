@@ -58,7 +58,7 @@ pub(super) fn bytes(tree: &dyn Tree, path: &Path, most: u64) -> Option<Vec<u8>> 
 
 /// Adds the directories of one configuration file and of its included files.
 fn add(tree: &dyn Tree, path: &Path, read: &mut FastSet<PathBuf>, dirs: &mut Vec<PathBuf>) {
-    // A file is read once: a second time would add no directory, because ldconfig reads each
+    // Each file is read once: a second read would add no directory, because ldconfig reads each
     // directory once.
     if read.len() == MOST_FILES || !read.insert(path.to_path_buf()) {
         return;

@@ -1,6 +1,6 @@
-//! Staging directories: the system as it will be after their files are installed. [`lay`] makes one
-//! [`Tree`] of the sysroot without its replaced files, the stages over it, and the links and the
-//! cache that ldconfig will make.
+//! Staging directories: the system as it will be after their files are installed. [`lay`] makes
+//! one [`Tree`] of three layers: the sysroot without its replaced files, the stages, and the
+//! links and the cache that ldconfig will make.
 
 mod cache_file;
 mod conf;
@@ -233,7 +233,7 @@ fn removed(sysroot: &dyn Tree, replaced: &[PathBuf]) -> FastSet<PathBuf> {
     out
 }
 
-/// Lays the links and the cache that ldconfig makes over the system.
+/// Overlays the system with a tree of the links and the cache that ldconfig makes.
 fn with(
     merged: Box<dyn Tree>,
     made: &ldconfig::Made,

@@ -2,10 +2,10 @@
 //! is [`Growing`], which threads fill together; then it is [`SymbolNames`], which is read-only. The
 //! id of a name depends on the order of threads, so ids must never decide an order.
 //!
-//! Nine of ten names in archives are defined but never referred to, and they make up nearly all of
-//! the text. Unless the run wants every name ([`Growing::is_whole`]), the table looks them up but
-//! does not store them. Keyed hashes then show if two members define the same names; the key is
-//! random in each run. All other comparisons use the text.
+//! Nine of ten names in archives are defined but never referred to, and they make up nearly all
+//! of the text. Unless the run wants every name ([`Growing::is_whole`]), the table looks up such
+//! names but does not store them. Keyed hashes then show if two members define the same names;
+//! the key is random in each run. All other comparisons use the text.
 //!
 //! `facts::members` owns the table, `format::archive` fills it, `cover::ArchiveSet` and rules read
 //! it.
@@ -143,8 +143,8 @@ impl SymbolNames {
         self.shards.iter().map(|shard| shard.places.len()).max().unwrap_or(0) << SHARD_BITS
     }
 
-    /// Opens the table for threads that add about `expected` names. If `whole` is false, it stores
-    /// only names that members refer to or that callers add.
+    /// Opens the table for threads that add about `expected` names. If `whole` is false, the
+    /// table stores only names that members refer to or that callers add.
     pub fn open(mut self, expected: usize, whole: bool) -> Growing {
         self.shards.resize_with(SHARDS, Shard::default);
         for shard in &mut self.shards {
@@ -197,7 +197,7 @@ impl Growing {
         for at in shards.filter(|at| starts[*at] < starts[at + 1]) {
             match self.shards[at].try_lock() {
                 Ok(mut shard) => batch.fill(at, &mut shard, &starts, &mut take),
-                // Another thread holds this shard. It is probably free once the other shards are
+                // Another thread holds this shard. The shard is probably free once the others are
                 // filled.
                 Err(_) => held.push(at),
             }

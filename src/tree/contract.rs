@@ -107,7 +107,7 @@ pub trait Tree: Sync {
         self.read_link(path).is_ok()
     }
 
-    /// The kind of `path` with links followed, and whether it is a link itself.
+    /// The kind of `path` with links followed, and true if `path` itself is a link.
     fn kind_and_link(&self, path: &Path) -> (Result<EntryType, Errno>, bool) {
         match self.node(path) {
             Ok(DirEntryKind::Link) => (self.kind(path), true),

@@ -99,7 +99,7 @@ impl Deref for KeptOpen {
 }
 
 /// Maximum number of files that one tree holds open. If one eighth of the process's descriptor
-/// limit is lower, that number applies (see [`SHARE_HELD`]).
+/// limit is lower, the eighth applies (see [`SHARE_HELD`]).
 const MOST_HELD: usize = 32;
 /// Divisor of the process's descriptor limit: one tree holds at most one eighth of the limit open.
 const SHARE_HELD: u64 = 8;

@@ -77,8 +77,8 @@ impl<'t> Lister<'t> {
     ) {
         let mut batch = Batch { jobs: Vec::with_capacity(BATCH), hand_over };
         for (at, GivenPath { path, kind, .. }) in given.iter().enumerate() {
-            // If a given directory is below another given one, the outer directory lists its
-            // entries.
+            // If a given directory is below another given directory, the listing of the outer
+            // directory includes its entries.
             if *kind == Ok(EntryType::Directory) && !is_below(path, at, given) {
                 self.list_directory(path, &mut batch, out);
             }

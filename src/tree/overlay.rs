@@ -3,10 +3,10 @@
 //!
 //! An entry of the upper tree hides the lower entry of the same path; directories merge. Links of
 //! both trees are resolved in the merged tree, and `..` at the top stays there, so that no path
-//! leaves it. A path may be a link to a directory in the lower tree and a directory in the upper
-//! tree. Then the link stays, and the entries of the upper directory move to the link's target, as
-//! dpkg unpacks them. With [`OverlayTree::keeping_directories`], a directory of the lower tree
-//! stays if the upper tree has a link at its path. dpkg does this too.
+//! leaves the merged tree. A path may be a link to a directory in the lower tree and a directory in
+//! the upper tree. Then the link stays, and the entries of the upper directory move to the link's
+//! target, as dpkg unpacks them. With [`OverlayTree::keeping_directories`], a directory of the
+//! lower tree stays if the upper tree has a link at its path. dpkg does this too.
 //!
 //! Tests compare an overlay with the same files merged on disk.
 
@@ -98,7 +98,7 @@ impl Staged {
 
 /// The directories that make up a directory of the merged tree.
 struct Merged {
-    /// Directories of the upper tree. If one has the same path as the merged directory, it is
+    /// Directories of the upper tree. A directory with the same path as the merged directory is
     /// first.
     upper: Vec<PathBuf>,
     /// True if the lower tree has a directory of the same path that the upper tree does not hide.
@@ -216,8 +216,8 @@ impl OverlayTree {
         Ok(())
     }
 
-    /// The directory of the merged tree that the lower tree's link at `place` points to. `None` if
-    /// there is none, or if it is below `place`.
+    /// The directory of the merged tree that the lower tree's link at `place` points to. `None`
+    /// if the link leads to no directory, or to a directory below `place`.
     fn leads(&self, place: &Path) -> Option<PathBuf> {
         let target = place.parent()?.join(self.lower.read_link(place).ok()?);
         let real = self.resolve(&target, FollowedLinks::All).ok()?;
@@ -337,14 +337,14 @@ impl OverlayTree {
     }
 }
 
-/// True for a directory. False for any other entry, and for an error that means that the path does
-/// not exist. Other errors are returned.
+/// True for a directory. False for any other entry, and for an error that shows that no entry
+/// exists. Other errors are returned.
 fn is_directory(node: Result<DirEntryKind, Errno>) -> Result<bool, Errno> {
     Ok(present(node)? == Some(DirEntryKind::Kind(EntryType::Directory)))
 }
 
-/// The result for a path. `None` after an error that means that the path does not exist. Other
-/// errors are returned.
+/// The result for a path. `None` after an error that shows that no entry exists. Other errors
+/// are returned.
 fn present<T>(answer: Result<T, Errno>) -> Result<Option<T>, Errno> {
     match answer {
         Ok(answer) => Ok(Some(answer)),

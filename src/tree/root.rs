@@ -1,5 +1,5 @@
-//! A sysroot: a directory that serves as `/`. Links are followed component by component, and none
-//! leads out of the directory.
+//! A sysroot: a directory that serves as `/`. Links are followed component by component, and no
+//! link leads out of the directory.
 //!
 //! This module resolves a path, and `disk` opens the result without following links. If another
 //! process inserts a link in between, the link is not followed.
@@ -18,8 +18,8 @@ const MERGED: [&str; 6] = ["lib", "lib32", "lib64", "libx32", "bin", "sbin"];
 /// A directory that serves as `/`.
 pub(super) struct RootDirectory {
     fd: OwnedFd,
-    /// True if the sysroot has `usr/lib` and no `lib`. It then has packages of a merged system, but
-    /// not the links `/lib` and `/bin`.
+    /// True if the sysroot has `usr/lib` and no `lib`. The sysroot then has packages of a merged
+    /// system, but not the links `/lib` and `/bin`.
     merged: bool,
     ways: Ways,
 }

@@ -28,7 +28,7 @@ impl<T: Tree> WithoutTree<T> {
         self.files.contains(path) || self.dirs.iter().any(|dir| path.starts_with(dir))
     }
 
-    /// ENOENT for a removed entry, whether `path` names it or links to it.
+    /// ENOENT if `path` names a removed entry, or is a link to one.
     fn check(&self, path: &Path) -> Result<(), Errno> {
         let is_gone = self.lacks(path)
             || (self.tree.is_link(path)

@@ -176,8 +176,8 @@ pub(super) fn line(fingerprint: &str, finding: &Finding) -> String {
     format!("{fingerprint} {} {} {name}", finding.rule, encoded(path))
 }
 
-/// The subject of a finding: the first of symbol, library, target, member and detail that it has.
-/// `@` and the version follow, if it has a version. Without a subject, the version alone; empty
+/// The subject of a finding: the first of symbol, library, target, member and detail that the
+/// finding has, then `@` and its version, if any. Without a subject, the version alone; empty
 /// without both.
 fn name(finding: &Finding) -> Vec<u8> {
     let Finding { symbol, library, target, member, detail, .. } = finding;

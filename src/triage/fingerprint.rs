@@ -20,7 +20,8 @@ pub(super) const PACKAGE: usize = 8;
 /// Number of hexadecimal digits of a fingerprint.
 pub(super) const DIGITS: usize = 32;
 
-/// The fingerprints of `findings`, in their order. Several findings may have the same one.
+/// The fingerprints of `findings`, in their order. Several findings may have the same
+/// fingerprint.
 pub(super) fn all(findings: &[Box<Finding>], sonames: &Sonames) -> Vec<String> {
     // Findings about one file share a hash of the package and the path, which is computed once.
     let mut places: FastMap<usize, FingerprintFile> = FastMap::default();
@@ -76,8 +77,8 @@ pub(super) fn of_links(finding: &Finding, sonames: &Sonames) -> Vec<String> {
     sonames.links_of(finding).map(print).collect()
 }
 
-/// The DT_SONAME and the other hard links of each file, keyed by the full path at which it was
-/// read.
+/// The DT_SONAME and the other hard links of each file, keyed by the full path at which the file
+/// was read.
 #[derive(Debug, Default)]
 pub struct Sonames {
     by_path: FastMap<Vec<u8>, Vec<u8>>,

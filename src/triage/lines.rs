@@ -88,8 +88,8 @@ impl<'a> Lines<'a> {
 
     /// The lines that no finding got: the indices of stale lines, and the number of the other
     /// lines. A line is stale if this run could have made its finding. `most` returns how many
-    /// findings with the fingerprint of a line this run could have made. A line becomes stale only
-    /// while the used and stale lines with its fingerprint are fewer than that.
+    /// findings with the fingerprint of a line this run could have made. A line becomes stale
+    /// only while the used and stale lines with its fingerprint are fewer than this number.
     pub(super) fn unused(&self, most: impl Fn(&BaselineLine) -> usize) -> (Vec<usize>, usize) {
         let entries = || self.baseline.entries.iter().zip(&self.used).enumerate();
         let mut made: FastMap<&str, usize> = FastMap::default();

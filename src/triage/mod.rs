@@ -90,7 +90,7 @@ pub struct Triage {
 pub struct BaselineUse<'a> {
     /// The parsed file of `--baseline` or `--write-baseline`.
     pub baseline: &'a Baseline,
-    /// True if it waives findings. False if it is only rewritten.
+    /// True if the baseline waives findings, false if it is only rewritten.
     pub waives: bool,
 }
 

@@ -1,5 +1,6 @@
-//! The scope of a run: the files that it checked and the rules that ran. It decides if an unused
-//! waiver or baseline line is stale. A line about a file outside of the run is not stale.
+//! The scope of a run: the files that the run checked, and the rules that ran. The scope decides
+//! if an unused waiver or baseline line is stale. A line about a file outside of the run is not
+//! stale.
 //!
 //! Some findings about a file depend on the entry points that load it and on candidates beside it.
 //! A run over a part of a prefix may miss such findings although the defects still exist. In that
@@ -30,8 +31,8 @@ type Below = (String, Vec<u8>);
 pub struct RunScope<'a> {
     /// The corpus of the run.
     corpus: Option<&'a Corpus>,
-    /// Each path of an audited file, with the files that have it. Several versions of a package
-    /// have the same paths.
+    /// Each path of an audited file, with the files that have this path. Several versions of a
+    /// package have the same paths.
     audited: FastMap<Below, Vec<FileId>>,
     /// Paths of files that were loaded but not audited. Only some rules check these files.
     dependencies: FastMap<Below, Vec<FileId>>,
@@ -42,9 +43,10 @@ pub struct RunScope<'a> {
     /// Directories of the command line: the digits of the package, and the path below its prefix. A
     /// directory that contains a store also has an entry with `None`, which covers all packages.
     dirs: Vec<(Option<String>, Vec<u8>)>,
-    /// Directories of the command line that are inside another one, as paths below the outer
-    /// directory. In this run, findings about their files have paths below the inner directory. A
-    /// line from a run over the outer directory alone has a longer path, and is not stale.
+    /// Directories of the command line that are inside another such directory, as paths below the
+    /// outer directory. In this run, findings about their files have paths below the inner
+    /// directory. A line from a run over the outer directory alone has a longer path, and is not
+    /// stale.
     nested: FastSet<Below>,
     /// Paths that could not be read. The run may lack findings about files there.
     blind: FastSet<Below>,
@@ -302,13 +304,14 @@ impl<'a> RunScope<'a> {
     }
 
     /// Upper bound for the number of findings with the fingerprint of `entry` that this run could
-    /// have made. It is the larger of two numbers: checked files at the path, and directories of
-    /// the command line that contain the path. Exceptions:
+    /// have made. The bound is the larger of two numbers: the checked files at the path of
+    /// `entry`, and the directories of the command line that contain this path. Exceptions:
     /// - unlimited if this version does not have the rule, or if one of these directories is
     ///   outside of all packages or contains a store
     /// - 0 if the rule did not run or could not check the file
-    /// - for rules that depend on entry points, if the run does not cover the package or leaves the
-    ///   fact undecided: the number of files that no longer name the symbol or library
+    /// - the number of files that no longer name the symbol or library, for rules that depend on
+    ///   entry points. This applies if the run does not cover the package or leaves the fact
+    ///   undecided
     pub(super) fn looked_at(&self, entry: &BaselineLine) -> usize {
         if !entry.has_known_rule() {
             return usize::MAX;

@@ -49,8 +49,8 @@ fn count(n: usize, one: &str, many: &str) -> String {
 }
 
 /// The options and paths of a run as text, for a suggested command line. `PATH...` stands for the
-/// paths with `--files-from`, and if there are none or more than three. It also stands for them if
-/// a path has characters that cannot be printed.
+/// paths in four cases: a list names them (`--files-from`, `--nix-closure`), there are none, there
+/// are more than three, or one cannot be typed in a shell.
 fn typed_input(subject: &Subject<'_>) -> String {
     use std::os::unix::ffi::OsStrExt as _;
     let Plan { paths, stages, typed_options, listed, .. } = subject.plan;

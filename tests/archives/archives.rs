@@ -1,6 +1,6 @@
-//! Compares `linkaudit archive` with the linkers: the members that lld extracts from generated and
-//! real archives, GNU ld's map if both follow the same rule, and the symbols that `nm` lists.
-//! Unusual and damaged archives have tests of their own.
+//! Compares `linkaudit archive` with other tools: the members that lld extracts from generated
+//! and real archives, and the symbols that `nm` lists. If GNU ld follows the same rule, its map
+//! is compared too. Unusual and damaged archives have tests of their own.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 mod as_needed;

@@ -1,5 +1,5 @@
-//! Compares `linkaudit demo` with the real tools: the loader agrees about the library before and
-//! after the fix, linkers and `ar` accept its objects and archives, and docs/fix.md shows its
+//! Compares `linkaudit demo` with the real tools. The loader agrees about the library before and
+//! after the fix, and linkers and `ar` accept the objects and archives. docs/fix.md shows the
 //! output.
 #![cfg(target_os = "linux")]
 
@@ -79,7 +79,7 @@ fn it_is_written_nowhere_twice() {
     assert_eq!(lab.linkaudit(&["demo", "no/such/d"]).status.code(), Some(2));
     assert_eq!(lab.linkaudit(&["demo", "e", "--format", "json"]).status.code(), Some(2));
     assert!(!lab.path("e").exists(), "nothing is written before the options are good");
-    // Without a name it lies in the current directory.
+    // Without a directory name, the demonstration is in the current directory.
     assert_eq!(lab.linkaudit(&["demo"]).status.code(), Some(0));
     assert!(lab.path("linkaudit-demo/after/lib/libMIOpen.so").is_file());
 }
@@ -101,14 +101,14 @@ fn real_tools_take_every_file() {
                 continue;
             }
             tool(&lab, &format!("readelf -W -a {file} >out 2>&1; ! grep ^readelf: out"));
-            // The index says what `ranlib` would say.
+            // The index has the entries that `ranlib` would write.
             let index = |file: &str| tool(&lab, &format!("nm -s {file} | sed '/^$/,$!b;q'"));
             let ours = index(&file);
             tool(&lab, &format!("cp {file} again.a; ranlib again.a"));
             assert_eq!(index("again.a"), ours, "{file}");
         }
     }
-    // A real link of the merged archive leaves undefined what the library leaves undefined.
+    // A real link of the merged archive leaves the same names undefined as the library.
     for (dir, count) in [("build", 5), ("after", 0)] {
         tool(
             &lab,

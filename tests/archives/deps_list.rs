@@ -67,7 +67,7 @@ fn line_shapes() {
         ("set(x)", &["b", "a"], &[], "set(x\na\nb\n)"),
         ("set(x\n)", &["a"], &[], "set(x\na\n)"),
         ("set(x\n)", &[], &["a"], "set(x\n)"),
-        // Quoted names keep their quotes; `)` in a comment and in a string is none.
+        // Quoted names keep their quotes; `)` in a comment or in a string does not end the list.
         ("set(x \"a\" c)", &["b"], &[], "set(x \"a\" b c)"),
         (
             "message(\"set(x a)\") # )\nset(x a)",
@@ -195,7 +195,8 @@ fn what_cannot_be_read_is_said_with_its_line() {
     assert!([&b"lib.a"[..], b"x.a", b"libx.so"].iter().all(|name| bare_name(name).is_none()));
 }
 
-/// A set counts until another command replaces its value, unless a command uses it before.
+/// A set counts until another command replaces its value, unless a command uses the set before
+/// that.
 #[test]
 fn the_last_set_counts() {
     let cases: &[(&str, &[&str])] = &[

@@ -1,6 +1,6 @@
-//! Seeded lists of every kind that is read, with names inserted: CMake prints the values before and
-//! after, no line of the text is lost, and at most one changes. Broken lists end in an error with
-//! its line.
+//! Seeded lists of every kind that is read, with names inserted. CMake prints the values before
+//! and after. No line of the text is lost, and at most one line changes. Broken lists end in an
+//! error with its line.
 
 use super::deps_list_shapes::{added, diff, value};
 use crate::support;
@@ -141,7 +141,8 @@ fn random_lists_keep_all_they_have() {
 type Case =
     (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)], &'static str);
 
-/// Where a name goes in a set that is not sorted, and in one that is the order of a link.
+/// The position of a new name in a set that is not sorted, and in a set that is the order of a
+/// link.
 #[test]
 fn kin_and_links_decide_in_sets_without_order() {
     let new = |text: &str, add: &[&str], refers: &[(&str, &str)]| {

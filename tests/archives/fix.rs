@@ -44,7 +44,7 @@ fn what_is_needed_however_far_it_reaches_joins_the_right_set() {
         text(&run.stderr)
             .contains("one: in libone.a\n        referenced by libfat.a(user.o, from libuser.a)\n")
     );
-    // To a file: stdout has the summary, and the file is whole or not there.
+    // To a file: stdout has the summary, and the file is complete or absent.
     let to_file =
         ["--deps-list", "deps.cmake", "--emit", "cmake-deps", "-o", "cmake-deps=new.cmake"];
     let run = fix(&lab, &to_file);
@@ -111,7 +111,7 @@ fn a_policy_names_the_list_and_where_its_archives_lie() {
     let run = lab.linkaudit(&["own/libuser.so", "--policy", "policy.toml"]);
     let out = text(&run.stdout);
     assert!(out.contains("deps.cmake:8: unknown value of `${more}`"), "{out}");
-    // A list that is not there is a finding of a check, and the end of a fix.
+    // A missing list is a finding of `check`, and ends `fix` with an error.
     std::fs::remove_file(lab.path("deps.cmake")).expect("a list");
     assert_eq!(lab.linkaudit(&args).status.code(), Some(2));
     let run = lab.linkaudit(&["own/libuser.so", "--policy", "policy.toml"]);

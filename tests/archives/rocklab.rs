@@ -85,8 +85,9 @@ fn list(names: &BTreeSet<String>) -> String {
     out + ")\nset(__own_libs\nDemoCodegen\nDemoKernel\n)\n"
 }
 
-/// Merges the archives of a list with `ar -M`, and links the library without complaint. It needs all
-/// libraries of the system: without those that only absent members use, no fix would be verified.
+/// Merges the archives of a list with `ar -M`, and links the library without complaint. It needs
+/// all libraries of the system: without those that only absent members use, no fix would be
+/// verified.
 fn build(lab: &Lab, names: &BTreeSet<String>, dir: &str) {
     let mut script = format!("create {dir}/libfat.a\n");
     for name in ["DemoCodegen", "DemoKernel"] {
@@ -177,7 +178,7 @@ fn lists_of_real_archives() {
     let is_target = |name: &str| {
         let rest = name.strip_prefix("LLVM").filter(|rest| !rest.starts_with("AMDGPU"));
         let ends = ["CodeGen", "Desc", "Info", "AsmParser", "Utils"];
-        // LLVMCodeGen, LLVMAsmParser and LLVMTransformUtils are nobody's target.
+        // LLVMCodeGen, LLVMAsmParser and LLVMTransformUtils do not belong to a target.
         let target = |rest: &str| {
             ends.iter().any(|end| rest.len() > end.len() && rest.ends_with(end))
                 && Path::new(LLVM).join(format!("lib/lib{name}.a")).is_file()

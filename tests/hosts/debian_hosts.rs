@@ -50,7 +50,7 @@ fn what_is_found_is_real_and_what_is_assumed_is_there() {
             symlink(target, link).expect("a link");
         }
     }
-    // Perl opens it to run a line of text.
+    // Perl opens /dev/null to run a line of text.
     std::fs::create_dir_all(root.join("dev")).expect("a directory");
     std::fs::write(root.join("dev/null"), "").expect("a file");
     let moved = Moved::new(&files, many);
@@ -122,8 +122,8 @@ fn plugins(report: &Report) -> BTreeMap<String, Vec<&'static str>> {
     out
 }
 
-/// Wrong assumptions: findings with the programs given that were assumed without them, and that no
-/// plugin loaded before defines.
+/// Wrong assumptions: symbols that are assumed without the programs, that are findings with them,
+/// and that no plugin loaded before defines.
 fn not_there(named: &Report, unnamed: &BTreeSet<Fact>) -> Vec<String> {
     let mut assumed = 0;
     let mut wrong = Vec::new();

@@ -1,7 +1,8 @@
-//! Plugins of a Debian sysroot whose host programs are inferred. The sysroot's own loader preloads
-//! each plugin into its inferred program, and must find every symbol and library. Then one symbol
-//! that each plugin takes from its program is renamed: each must be a finding. So must a lost
-//! symbol of an ordinary library beside programs that export thousands.
+//! Plugins of a Debian sysroot whose host programs are inferred. The sysroot's own loader
+//! preloads each plugin into its inferred program, and must find every symbol and library. Then
+//! one symbol that each plugin takes from its program is renamed: each must be a finding. A lost
+//! symbol of an ordinary library must be a finding too, even beside programs that export
+//! thousands of symbols.
 //!
 //! `LINKAUDIT_INFERRED=many` takes more packages, `LINKAUDIT_INFERRED=desktop` those of a desktop
 //! (3.6 GB). `REAL` and `desktop-findings.txt` list the findings that remain, each with its reason.

@@ -24,7 +24,7 @@ const OSABI: usize = 7;
 const MACHINE: usize = 18;
 const GONE: &str = "int gone(void); int here(void) { return gone(); }";
 
-/// A file that is not this system's.
+/// A file of another system.
 struct Case {
     /// Its path below the directory.
     path: &'static str,
@@ -189,7 +189,8 @@ fn hostile_notes() {
     });
     let segment = segment.expect("a PT_NOTE");
     let (size, place) = (segment.at + 32, segment.at + 8);
-    // The place in the file, its width, what is written there, and whether the note still counts.
+    // The offset and width of the changed field, its new value, and true if the note still
+    // counts.
     let cases: &[(&str, usize, usize, u64, bool)] = &[
         ("as it is", header, 4, 8, true),
         ("a name of 4 GB", header, 4, u64::from(u32::MAX), false),

@@ -24,7 +24,7 @@ use support::Lab;
 
 /// Number of mutants in one run of linkaudit.
 const BATCH: usize = 500;
-/// Most files of one machine.
+/// Maximum number of files of one machine.
 const EACH: usize = 2;
 /// Sizes of base files in bytes: the cost of writing mutants bounds their number.
 const SIZES: std::ops::Range<u64> = 6_000..120_000;
@@ -79,7 +79,7 @@ fn mutants_of_other_machines() {
         "foreign mutants: {done} of {count} files of {machines} machines, {named} named as \
          damaged, 0 panics or signals, at most {largest} KB, slowest {BATCH} in {slowest:?}"
     );
-    // A bit of a name or of a size that nothing contradicts is no damage to see.
+    // A changed bit of a name, or of a size that nothing contradicts, is not visible as damage.
     assert!(named > done / 4, "only {named} are named");
     assert!(largest <= MEMORY, "{largest} KB");
     assert!(slowest <= TIME, "{slowest:?}");

@@ -1,5 +1,4 @@
-//! Seeded damage to real ELF files: no mutant may stop linkaudit, and the damage of none may be
-//! missed.
+//! Seeded damage to real ELF files: no mutant may stop linkaudit, and no damage may be missed.
 //!
 //! Each mutant either has a finding about its damage, or the facts in the report equal those that
 //! readelf or the real loader reads from the same bytes. Damage to section headers must change

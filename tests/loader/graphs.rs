@@ -48,7 +48,7 @@ fn large_graphs_take_little() {
         let lab = Lab::new();
         shape.write(&lab);
         for target in [FIRST, "."] {
-            // What else the machine does is no fault of the audit.
+            // Other load of the machine must not fail the test.
             let timed = || audit(&lab, &shape, target);
             let quick = (0..3).map(|_| timed()).find(|(time, _)| *time <= IN_TIME);
             let (time, peak) = quick.unwrap_or_else(timed);
@@ -106,8 +106,8 @@ fn small_graphs_are_the_loaders() {
     tally.finish("small graphs");
 }
 
-/// If libraries load each other, the entry point is the first in byte order. An object outside of
-/// the circle that loads it comes before.
+/// If libraries load each other, the entry point is the first in byte order. An object that loads
+/// the circle from outside comes before it.
 #[test]
 fn roots_of_circles() {
     let lab = Lab::new();

@@ -1,5 +1,5 @@
-//! Programs with several hard links. `$ORIGIN` is the directory of the link that is started, so that
-//! each link may find other libraries. The oracle runs each link.
+//! Programs with several hard links. `$ORIGIN` is the directory of the link that is started, so
+//! that each link may find other libraries. The oracle runs each link.
 
 use crate::support::Lab;
 use serde_json::Value;

@@ -45,7 +45,8 @@ fn search() {
         exe(lab, "relative", MAIN, &path("-Wl,-rpath,c/:d"));
         exe(lab, "nameless", MAIN, &fig);
         without_name(lab, "nameless", b"libfig.so");
-        // Search paths of all that led to a library count, also behind one of its own.
+        // The search paths of all objects that led to a library count, even if the library has
+        // its own.
         lib(lab, "deep/libpear.so", &["-La", "-l:libfig.so"]);
         lib(lab, "deep/libplum.so", &["-La", "-l:libfig.so", "-Wl,-rpath,/none"]);
         let run = "-Wl,--enable-new-dtags,-rpath,$PWD/deep:$PWD/b";
@@ -126,7 +127,7 @@ fn names() {
         let run = "-Wl,-rpath,$PWD/d";
         exe(lab, "soname", MAIN, &["-Ld", "-l:libfig.so", run]);
         exe(lab, "twins", MAIN, &["-Ld", "-lpear", "-ltwin", "-lhard", run]);
-        // By path first: it has no short name until a search comes upon it.
+        // The library is needed by path first: it has no short name until a search finds it.
         so(lab, "e/libpath.so", "int p;", &["$PWD/d/libhard.so"]);
         exe(
             lab,
@@ -318,7 +319,8 @@ fn preload() {
             ("./run", "", "$PWD/d/libfig.so", "libfig.so"),
             ("./bare", "$PWD/d", "libfig.so libpre.so", "libpre.so"),
             ("./bare", "", "$PWD/d/libpre.so", "Error loading shared library libfig.so"),
-            // The program does not request the preloaded library, so its search path does not count.
+            // The program does not request the preloaded library, so its search path does not
+            // count.
             ("./path", "", "$PWD/d/libpre.so", "Error loading shared library libfig.so"),
         ],
     );

@@ -172,7 +172,7 @@ fn program(store: &Store) {
             assert_eq!(report::path(&finding["root"]), real[0], "{finding}");
         }
     }
-    // Both at once are no more facts, and the first root in byte order is named.
+    // An audit of both gives the same facts, and names the first entry point in byte order.
     let both = Report::of(support::linkaudit().args([&library, &item]));
     exactly_the_five(&both, &library);
 }

@@ -291,7 +291,7 @@ fn nothing_outside_is_opened() {
         })
         .collect();
     assert!(outside.is_empty(), "{outside:#?}");
-    // What belongs to the program's own start is over when the root is opened.
+    // The calls of linkaudit's own start end before the sysroot is opened.
     let late = calls[start..].iter().filter(|call| {
         let named = call.split('"').nth(1).unwrap_or_default();
         strace::name(call) == "open" && !named.starts_with(root) && !named.starts_with("/proc/self")
@@ -343,7 +343,7 @@ fn guix_asks_the_cache_of_the_package_first() {
     std::fs::write(&cache, sound).expect("a write");
     let paths = ["--loader", "guix", "--ld-library-path", "/srv/runpath"];
     assert_eq!(found(&paths).1, "ld-library-path");
-    // By the loader that PT_INTERP names in the store, nobody has to say so.
+    // The loader that PT_INTERP names in the store has these rules without an option.
     let interp = format!("-Wl,--dynamic-linker,/{glibc}");
     let flags =
         ["-Wl,--no-as-needed", "-Lbuild", "-l:libfoo.so.1", "-Wl,-rpath,/srv/runpath", &interp];

@@ -1,6 +1,6 @@
-//! Processes that open plugins. Python and Perl run and import, one in each process, their modules that are
-//! shared objects. What the loader binds at the start, and in each file that is opened later with the
-//! libraries that it brings, must be what the report says under that host program.
+//! Processes that open plugins. Python and Perl import their modules that are shared objects, one
+//! in each process. The loader's bindings at the start, and in each file that is opened later
+//! with its libraries, must equal the bindings in the report under that host program.
 //!
 //! `cargo test` imports a sample; `LINKAUDIT_SWEEP=all` imports every module.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
@@ -122,7 +122,7 @@ fn compare(name: &str, program: &Path, commands: Vec<Vec<String>>) {
             let files: Vec<PathBuf> = opening.files.iter().map(|file| paths.real(file)).collect();
             let Some(root) = files.last() else { continue };
             loaded.extend(files.iter().cloned());
-            // The files that the process has already are bound as they were then.
+            // Files that the process has loaded already keep their bindings.
             let is_new = |(file, ..): &&Bound| files.contains(file) || !loaded.contains(file);
             let ours: BTreeSet<Bound> = said[root].iter().filter(is_new).cloned().collect();
             let what = format!("{args:?} {}", root.display());

@@ -1,6 +1,6 @@
-//! Compares rules about a process with the loader, readelf and the linker: interposed symbols one
-//! by one, unused libraries with `ldd -u`, libraries that are used without a need with `ld
-//! --no-copy-dt-needed-entries`, and program headers with readelf.
+//! Compares rules about a process with other tools. The loader shows interposed symbols one by
+//! one, `ldd -u` unused libraries, and readelf program headers. `ld --no-copy-dt-needed-entries`
+//! shows libraries that are used without a need.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 mod copied;
@@ -173,7 +173,8 @@ fn the_winner_runs() {
     let calls = |name: &str| format!("int {name}(void) {{ return helper(); }}");
     let main = "#include <stdio.h>\nint one(void); int other(void);\n\
                 int main(void) { printf(\"%d\\n\", one() + 0 * other()); return 0; }";
-    // What libone adds to its helper, what ran, and whether the report names it.
+    // The attribute of libone's helper, the output of the program, and true if the report names
+    // the symbol.
     let cases = [
         ("", "2", true),
         ("__attribute__((visibility(\"hidden\")))", "1111", false),
@@ -206,9 +207,9 @@ fn calls(name: &str, caller: &str, is_long: bool) -> String {
     format!("int {name}(void) {{ {body} }} int {caller}(void) {{ return {name}(); }}")
 }
 
-/// GCC Toolset links a static part of libstdc++ into each object, which then has functions of libstdc++ and
-/// needs it. A whole static copy in an object that does not need libstdc++ is reported, and so is any
-/// other name.
+/// GCC Toolset links a static part of libstdc++ into each object, which then has functions of
+/// libstdc++ and needs it. A whole static copy in an object that does not need libstdc++ is
+/// reported, and so is any other name.
 #[test]
 fn parts_of_the_cxx_library() {
     const STATE: &str = "_ZNSt6thread6_StateD1Ev";
@@ -337,7 +338,7 @@ fn unused_libraries_are_those_of_ldd() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// What a strict link of `main.o` against `library` by GNU ld or by lld prints.
+/// The output of a strict link of `main.o` against `library` by GNU ld or by lld.
 fn strict(lab: &Lab, linker: &[&str], library: &str) -> String {
     let output = clean("cc")
         .current_dir(lab.root())
@@ -418,7 +419,8 @@ fn libraries_used_without_a_need_are_those_that_ld_and_lld_refuse() {
             .collect();
         symbols += refused.len();
         of_lld += by_lld.len();
-        // lld does not follow the needs of libraries: it refuses names that no library reaches, too.
+        // lld does not follow the needs of libraries: it refuses names that no library reaches,
+        // too.
         let undefined = report.of_rule("undefined-symbol");
         let undefined = undefined.map(|finding| text(&finding["symbol"]).to_owned());
         let all: BTreeSet<String> = said.iter().cloned().chain(undefined).collect();
@@ -440,7 +442,7 @@ fn libraries_used_without_a_need_are_those_that_ld_and_lld_refuse() {
 }
 
 /// Data that a program copies, and a function whose address it fixes. A program's own data of the
-/// same name is no use of the library.
+/// same name does not count as a use of the library.
 #[test]
 fn data_used_without_a_need_is_what_ld_refuses() {
     let cases = [

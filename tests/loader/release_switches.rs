@@ -108,7 +108,7 @@ fn every_switch_at_its_release() {
                 (switch.after, switch.before)
             };
             cases += 1;
-            // A list of libraries may hold what stands in both.
+            // A list of libraries may have the texts of both.
             let both = switch.since == 41 && minor >= 41;
             if !text.contains(wanted) || (text.contains(other) && !both) {
                 differences.push(format!("2.{minor}: {}\n{text}", switch.what));
@@ -145,7 +145,7 @@ fn build(lab: &Lab) {
         &["-nostdlib", "-Wl,--no-as-needed", "-Lbuild", "-l:libfoo.so.1", "-Wl,-rpath,/opt/d"],
     );
     exe("r/opt/relr", "/opt/d", &["-Wl,-z,pack-relative-relocs"]);
-    // The linker needs the marker on its own account; under another name it is none.
+    // The linker adds the marker itself; under another name, it is not a marker.
     let mut bytes = std::fs::read(lab.path("r/opt/relr")).expect("the program");
     let marker = b"GLIBC_ABI_DT_RELR";
     let at = bytes.windows(marker.len()).position(|window| window == marker);

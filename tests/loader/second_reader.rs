@@ -205,7 +205,7 @@ fn cross_check_holds_versions_against_each_other() {
     assert!(found.iter().any(|text| text.contains("V1") && text.contains("V2")), "{found:?}");
 }
 
-/// linkaudit continues, whatever a second reader does on a damaged file.
+/// linkaudit continues if a second reader fails on a damaged file.
 #[test]
 fn cross_check_survives_damage() {
     let lab = support::Lab::new();

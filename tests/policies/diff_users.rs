@@ -1,5 +1,6 @@
-//! `linkaudit diff --against`: for each kind of change to a library, a program that was linked with
-//! the old one runs with the new one. It must fail if and only if an error names it.
+//! `linkaudit diff --against`: for each kind of change to a library, a program that was linked
+//! with the old one runs with the new one. The program must fail if and only if an error names
+//! it.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support::Lab;

@@ -396,7 +396,7 @@ fn lost_and_changed_symbols_equal_those_of_readelf() {
             lab.mkdir(side);
             let (mut source, mut nodes) = (String::new(), ["", "", ""].map(str::to_owned));
             for symbol in 0..24 {
-                // Functions, data of some sizes and thread-local data; one of eight is not there.
+                // Functions, data of some sizes and thread-local data; one of eight is missing.
                 let text = match random.below(8) {
                     0 => continue,
                     1 | 2 => format!("int s{symbol}[{}];\n", 1 + random.below(3)),

@@ -1,6 +1,6 @@
-//! Libraries of the system that define undefined symbols or have the name of a missing library, and
-//! their Debian packages. They are evidence only, equal to those of `dpkg -S`, and not read if
-//! nothing is undefined.
+//! Libraries of the system that define undefined symbols or have the name of a missing library,
+//! and their Debian packages. They are evidence only. The packages equal those of `dpkg -S`. If
+//! nothing is undefined, these libraries and lists are not read.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support::report::{self, Report, evidence, text};

@@ -1,6 +1,6 @@
 //! `linkaudit diff` of library packages of two Debian releases. Its lost and changed symbols and
 //! sonames, and with the sides exchanged its new ones, must be those of abidiff and readelf. Then
-//! dependents of the old library run with the new one: the loader of their release must miss
+//! dependents of the old library run with the new one. The loader of their release must miss
 //! exactly the symbols that `diff --against` reports as lost.
 //!
 //! `LINKAUDIT_PAIRS` is the number of pairs of `PAIRS`.

@@ -1,6 +1,6 @@
-//! Platforms of auditwheel as gates, and custom whitelists: libraries made by gcc with the relevant
-//! sonames and versions, every built-in policy on a good prefix, and real wheels compared with
-//! `auditwheel show`.
+//! Platforms of auditwheel as gates, and custom whitelists. gcc makes libraries with the relevant
+//! sonames and versions. Every built-in policy accepts a good prefix, and real wheels are
+//! compared with `auditwheel show`.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 mod built_in;

@@ -28,7 +28,7 @@ struct Prefix {
     files: Vec<PathBuf>,
     /// File names and sonames of each file.
     names: BTreeMap<PathBuf, BTreeSet<String>>,
-    /// The names that files with a name need.
+    /// By file name or soname: the names that the files of this name need.
     needs: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -161,7 +161,7 @@ fn more_paths_add_what_a_candidate_shows() {
         let more = if random.chance(50) { rest } else { &rest[..=random.below(rest.len())] };
         let root = prefix.lab.path("root");
         let stated = ["--prefix", root.to_str().expect("UTF-8")];
-        // Below a prefix that is stated, candidates count whether they are named or not.
+        // Below a stated prefix, candidates count even if they are not named.
         let options = if round % 2 == 0 { &stated[..] } else { &[] };
         let alone = prefix.run(part, options);
         let together = prefix.run(&[part, more].concat(), options);

@@ -125,7 +125,7 @@ pub fn run(program: &Path, args: &[String]) -> Option<Run> {
 fn phases(text: &str, process: &str) -> Run {
     let mut run = Run::default();
     let mut is_started = false;
-    // The object that is being relocated. Without one, a lookup is that of a dlsym.
+    // The object that is being relocated. Without such an object, a lookup is that of a dlsym.
     let mut current: Option<&str> = None;
     for line in text.lines().filter_map(|line| line.trim_start().strip_prefix(process)) {
         let line = line.trim();

@@ -1,6 +1,6 @@
-//! Shared code of the integration tests: a laboratory directory with a C compiler, the real loader
-//! as an oracle, the comparison of two `ldd` texts, and the only way to skip a test. The expected
-//! results are in the test files.
+//! Shared code of the integration tests: a laboratory directory with a C compiler, the real
+//! loader as an oracle, and the comparison of two `ldd` texts. It also has the only way to skip a
+//! test. The expected results are in the test files.
 #![allow(dead_code, reason = "every test binary uses its own part of this module")]
 #![allow(unreachable_pub, clippy::print_stdout, reason = "tests say what they compared")]
 

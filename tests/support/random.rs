@@ -74,14 +74,15 @@ pub fn amount(name: &str, all: u64) -> u64 {
     number(name, if is_sweep() { all } else { all.div_ceil(5) })
 }
 
-/// The seeds of a test with `amount` cases. `LINKAUDIT_SEED` is the first seed, so that a sweep with
-/// another one meets other cases.
+/// The seeds of a test with `amount` cases. `LINKAUDIT_SEED` is the first seed, so that a sweep
+/// with another first seed has other cases.
 pub fn seeds(name: &str, all: u64) -> std::ops::Range<u64> {
     let first = number("LINKAUDIT_SEED", 0);
     first..first + amount(name, all)
 }
 
-/// 1 in `.ci/run`, where a slow test takes all of its cases, else `few`: one case in so many.
+/// 1 in `.ci/run`, where a slow test takes all of its cases, else `few`: the test takes one case
+/// in `few`.
 pub fn step(few: usize) -> usize {
     if is_sweep() { 1 } else { few }
 }

@@ -201,7 +201,8 @@ fn quiet_is_the_list_and_the_totals() {
     assert!(numbered.count() >= report.causes.len(), "{quiet}");
 }
 
-/// The line about causes without an entry names `-q` only for errors: `-q` does not list the others.
+/// The line about causes without an entry names `-q` only for errors: `-q` does not list the
+/// others.
 #[test]
 fn the_titles_of_quiet_are_those_of_errors() {
     let mut report = five_thousand().report();

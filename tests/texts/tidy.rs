@@ -1,5 +1,5 @@
-//! Properties of the source tree that no compiler checks: sizes of files, first lines of modules,
-//! forbidden words, and tables that must fit the files on disk.
+//! Properties of the source tree that no compiler checks. They are sizes of files, first lines of
+//! modules, forbidden words, and tables that must fit the files on disk.
 
 mod imports;
 mod prose;

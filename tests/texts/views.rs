@@ -119,7 +119,7 @@ fn traced(program: &Path) -> BTreeMap<String, BTreeSet<Binding>> {
             .and_then(|(_, rest)| rest.split_once('\''))
             .expect("a symbol");
         let version = version.trim().strip_prefix('[').and_then(|text| text.strip_suffix(']'));
-        // The vdso is the kernel's: it is no file.
+        // The kernel provides the vdso, which is not a file.
         if file != "linux-vdso.so.1" {
             let real = |path: &str| Path::new(path).canonicalize().expect("a loaded file");
             let binding = (real(file), version.map(str::to_owned), real(provider));

@@ -49,10 +49,10 @@ const MOST_PACKAGES: usize = 20_000;
 /// A configuration file whose evaluation reached a limit or could not be decided, with the reason.
 pub type Undecided = (PathBuf, &'static str);
 
-/// Evaluates each audited configuration file that was given by name or that CMake would find. The
-/// second list has the files whose evaluation reached a limit or could not be decided. Files that
-/// cannot be read are added to `problems`. Header directories that these files and their
-/// dependencies name are added to `dirs`.
+/// Evaluates each audited configuration file that was given by name or that CMake would find.
+/// The second list of the result has the files whose evaluation reached a limit or could not be
+/// decided. Files that cannot be read are added to `problems`. Header directories that these
+/// files and their dependencies name are added to `dirs`.
 pub(super) fn find(
     tree: &dyn Tree,
     prefixes: &Prefixes,
@@ -204,10 +204,10 @@ impl<'a> PackageFiles<'a> {
         (*self.evaluated(path, &wanted, Manner::PLAIN, None)).clone()
     }
 
-    /// The spelling of a package's name with the best result, and that result. In the best result,
-    /// the package is found, with the fewest defects. CMake finds `foo-config.cmake` for each
-    /// spelling of `foo`, and the requested spelling may select other files:
-    /// `${CMAKE_FIND_PACKAGE_NAME}-targets.cmake`.
+    /// Finds the spelling of a package's name with the best result, and returns both. The best
+    /// result is one in which the package is found, with the fewest defects. CMake finds
+    /// `foo-config.cmake` for each spelling of `foo`, and the requested spelling may select
+    /// other files: `${CMAKE_FIND_PACKAGE_NAME}-targets.cmake`.
     fn spelled(&mut self, path: &Path, name: Vec<u8>) -> (Vec<u8>, PackageOutcome) {
         let rank = |outcome: &PackageOutcome| {
             let found = match outcome.found {
@@ -233,8 +233,8 @@ impl<'a> PackageFiles<'a> {
         best
     }
 
-    /// Other spellings of a package name: in upper case, and as it occurs at the start of file
-    /// names beside the configuration file.
+    /// Other spellings of a package name: in upper case, and as at the start of the names of
+    /// files beside the configuration file.
     fn spellings(&mut self, path: &Path, name: &[u8]) -> Vec<Vec<u8>> {
         let mut out = vec![name.to_ascii_uppercase()];
         let beside = self.names(path.parent().unwrap_or(path));
@@ -507,8 +507,8 @@ impl CMakeHost for PackageFiles<'_> {
 }
 
 impl CMakePackage {
-    /// The first missing file in `outcome`, a result for a component, that the package includes
-    /// only for that component. `None` if there is none.
+    /// The first missing file that the package includes only for one component; `None` if there
+    /// is none. `outcome` is the result for this component.
     pub fn lost_component<'o>(&self, outcome: &'o PackageOutcome) -> Option<(&'o Event, &'o Path)> {
         outcome.events.iter().find_map(|event| match &event.kind {
             EventKind::Include(path) if !self.outcome.events.contains(event) => {
@@ -531,7 +531,8 @@ impl CMakePackage {
     }
 }
 
-/// The size of a pointer in bytes on an architecture, by its directory name (`arm-linux-gnueabihf`).
+/// The size of a pointer, in bytes, on the architecture of a directory name
+/// (`arm-linux-gnueabihf`).
 fn pointer_size(architecture: &str) -> u8 {
     let is_64 = |machine: &&str| architecture.starts_with(*machine);
     let is_64 = architecture.contains("64") || ["s390x", "alpha"].iter().any(is_64);

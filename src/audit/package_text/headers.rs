@@ -1,7 +1,7 @@
-//! Checks the files that installed headers include. If the compiler would not find an included
-//! file, it is reported if all of these hold:
+//! Checks the files that installed headers include. An included file that the compiler would not
+//! find is reported if all of these conditions hold:
 //!
-//! - Its name shows that this prefix should have it.
+//! - Its name shows that the prefix of the including header should have it.
 //! - No path of an audited file ends with its name.
 //! - All packages that could install it are known, or the directory in its name exists beside the
 //!   including header.
@@ -38,8 +38,8 @@ pub(super) struct Interfaces<'a> {
     pub(super) dirs: Vec<PathBuf>,
     pub(super) pkg_config: &'a [PkgConfigFile],
     pub(super) cmake: &'a [CMakePackage],
-    /// False if the run audits a staging directory: the walk then did not cover the system on which
-    /// it will be installed.
+    /// False if the run audits a staging directory: the walk then did not cover the system on
+    /// which the staged files will be installed.
     pub(super) sees_system: bool,
 }
 
@@ -206,7 +206,8 @@ struct World<'a> {
     /// For each directory that was looked up: true if its subdirectory `include` has public
     /// headers.
     roots: FastMap<PathBuf, bool>,
-    /// For each prefix that was looked up: true if all packages that it requires are known.
+    /// For each prefix that was looked up: true if all its packages, and all packages that they
+    /// require, are known.
     closed: FastMap<Option<PathBuf>, bool>,
     /// Directories that a compiler may search by default or with `-I`; `None` until first use.
     searched: Option<Vec<PathBuf>>,
@@ -292,11 +293,12 @@ impl<'a> World<'a> {
 
     /// True if the included name suggests that the prefix should have the header.
     ///
-    /// - If the name has a directory, its first directory must exist in a directory that users of
-    ///   the header search.
-    /// - A name without a directory must be in quotes. On a whole system, it must share its first
-    ///   four letters with the including file or its directory. In other prefixes, it must begin
-    ///   with the name of the including directory, followed by `_` or `-`.
+    /// - If the name has directories, the first one must exist in a directory that compilers
+    ///   search for users of the header.
+    /// - A name without a directory must be in quotes. On a whole system, it must share its
+    ///   first four letters with the name of the including file, or with the name of the
+    ///   directory of that file. In other prefixes, it must begin with the name of the including
+    ///   directory, followed by `_` or `-`.
     fn resembles(&self, file: &Path, include: &Include, is_whole: bool) -> bool {
         let name = plain(&include.name);
         let dir = file.parent().unwrap_or(file);
@@ -386,8 +388,9 @@ impl<'a> World<'a> {
         is_found
     }
 
-    /// The include directories that package files name, and those of prefixes, of the system and of
-    /// its compilers. Their subdirectories are added, because users may name these with `-I`.
+    /// The include directories that package files name, and those of prefixes, of the system and
+    /// of its compilers. Their subdirectories are added, because users may name a subdirectory
+    /// with `-I`.
     fn searched(&mut self) -> &[PathBuf] {
         if self.searched.is_none() {
             let mut dirs = self.interfaces.dirs.clone();

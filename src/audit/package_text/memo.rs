@@ -1,7 +1,7 @@
 //! Memoises the results of evaluated CMake packages. The evaluation of a package looks up
-//! variables, targets and commands in its enclosing packages: those that request it, directly or
-//! not. A result is reused for an equal request if the enclosing packages give the same answers to
-//! all of these lookups.
+//! variables, targets and commands in its enclosing packages: the packages that request it,
+//! directly or through other packages. A result is reused for an equal request if the enclosing
+//! packages give the same answers to all of these lookups.
 
 use crate::cmake::{Manner, PackageOutcome, PackageScope, ScopeAnswer, ScopeLookup};
 use crate::id::FastMap;
@@ -9,7 +9,8 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Maximum number of answers that are stored with one result. A result with more is not stored.
+/// Maximum number of answers that are stored with one result. A result with more answers is not
+/// stored.
 const MOST_ANSWERS: usize = 20_000;
 /// Maximum number of answers that are stored in all.
 const MOST_KEPT: usize = 2_000_000;
@@ -28,7 +29,8 @@ struct SeenAnswers {
     /// Configuration files that the evaluation requested, each with true if the file's package was
     /// being evaluated at that time.
     requested: FastMap<PathBuf, bool>,
-    /// True if there are too many answers to store, so that they are incomplete.
+    /// True if the evaluation got more answers than can be stored. The stored answers are then
+    /// incomplete.
     is_full: bool,
 }
 
@@ -166,7 +168,7 @@ impl Memo {
         answer
     }
 
-    /// The answer of the innermost stored scope that has one; `Absent` if none has.
+    /// The answer of the innermost stored scope that has an answer; `Absent` if no scope has one.
     fn answer(&self, sought: &ScopeLookup) -> ScopeAnswer {
         let scopes = self.open.iter().rev().filter_map(|open| open.scope.as_ref());
         let mut answers = scopes.filter_map(|scope| scope.answer(sought));

@@ -1,6 +1,6 @@
 //! Checks package files of pkg-config: whether the packages that they require, and the files and
 //! directories that their flags name, exist. Each flag is checked once, in the file that has it.
-//! Flags are not checked if the compiler or another prefix may provide the file.
+//! A flag is not checked if the compiler or another prefix may provide the file that it names.
 
 use super::{Texts, read};
 use crate::format::pkg_config::{self, Flag, FlagKind, MOST, PkgConfig, Requirement};
@@ -36,8 +36,8 @@ pub struct Unmet {
     /// The path and the version of a package with the required name, but another version; `None` if
     /// no package has the name.
     pub found: Option<(PathBuf, Vec<u8>)>,
-    /// True if the package file is in a store and no package has the required name. The consumer's
-    /// own environment may then have it.
+    /// True if the package file is in a store and no package has the required name. The
+    /// consumer's own environment may then have the required package.
     pub may_come: bool,
 }
 
@@ -85,9 +85,9 @@ const VOLATILE: [&str; 4] = ["/run", "/var", "/tmp", "/etc"];
 /// Maximum number of package files, or of store items, that are reached from one package file.
 const MOST_FOLLOWED: usize = 4096;
 
-/// Checks the package files that were given, and the files that pkg-config finds among those of the
-/// walk, except `*-uninstalled.pc`. Adds the header directories that these files and their
-/// requirements name to `dirs`.
+/// Checks the package files that were given by name, and the walked package files that
+/// pkg-config finds, except `*-uninstalled.pc`. Adds to `dirs` the header directories that these
+/// files and their requirements name.
 pub(super) fn find(
     tree: &dyn Tree,
     prefixes: &Prefixes,
@@ -135,8 +135,8 @@ pub(super) fn find(
     out
 }
 
-/// True if pkg-config finds the file: it lies in a directory named `pkgconfig`, or a link of its
-/// name in such a directory above leads to it.
+/// True if pkg-config finds the file. Either the file lies in a directory named `pkgconfig`, or
+/// a directory `pkgconfig` above it has a link of the same name that leads to the file.
 fn is_found(tree: &dyn Tree, path: &Path) -> bool {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return false };
     let is_same = |link: &Path| match (tree.real_path(link), tree.real_path(path)) {
@@ -331,8 +331,8 @@ impl PkgConfigCache<'_> {
         out
     }
 
-    /// The directories of package files in store items `own`, and in all items that these
-    /// propagate, directly or not.
+    /// The directories of package files in the store items `own`, and in all items that they
+    /// propagate, directly or through other items.
     fn propagated(&mut self, own: &[PathBuf]) -> Vec<PathBuf> {
         let (mut out, mut met, mut todo) = (Vec::new(), FastSet::default(), own.to_vec());
         while let Some(item) = todo.pop().filter(|_| met.len() < MOST_FOLLOWED) {

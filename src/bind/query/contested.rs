@@ -1,6 +1,6 @@
-//! Contested names: two libraries of one scope define them, and the definitions are not
-//! interchangeable. Most names with several definitions are inline functions and templates, which
-//! are interchangeable.
+//! Contested names: a name is contested if two libraries of one scope have definitions of it
+//! that are not interchangeable. Most names with several definitions are inline functions and
+//! templates, which are interchangeable.
 //!
 //! [`Contested::find`] finds contested names and the libraries that define or use them, from the
 //! hash tables and references of libraries. [`Contested::take`] stores the relocations of these
@@ -54,8 +54,8 @@ pub struct Contested {
     by_word: FastMap<HashWord, ContestedName>,
     /// By name: its GNU hash without the lowest bit.
     hashes: Vec<u32>,
-    /// By file: contested names for which its linker added an absolute symbol, because a version of
-    /// the file has the same name. This symbol is not a definition.
+    /// By file: contested names for which the file's linker added an absolute symbol, because a
+    /// version that the file defines has the same name. This symbol is not a definition.
     versions: FastMap<FileId, Vec<ContestedName>>,
 }
 
@@ -73,7 +73,7 @@ struct Used {
     name: ContestedName,
 }
 
-/// The words that the hash table of one library shares with others of a scope.
+/// The words in the hash table of one library that other libraries of a scope have too.
 #[derive(Default)]
 struct InTable<'a> {
     /// Definitions, each with its word and its GNU hash without the lowest bit.
@@ -396,7 +396,7 @@ impl Contested {
         names.filter(again).copied().collect()
     }
 
-    /// By module: the hashes of the names in `here` that are in the hash table of its file.
+    /// By module: the hashes of those names in `here` that are in the module's hash table.
     fn hashes_of(
         &self,
         closure: &Closure,
@@ -593,8 +593,8 @@ fn symbol(object: &Object, winner: Winner) -> Option<Symbol<'_>> {
     object.tables.as_ref()?.symbol(winner.candidate.symbol)
 }
 
-/// True if an answer is a definition. An undefined entry with a value is one. A thread-local one
-/// without a value is not: its relocations require defined entries (`elf_machine_type_class`).
+/// True if `symbol` is a definition. An undefined entry with a value is one too. A thread-local
+/// entry without a value is not: its relocations require definitions (`elf_machine_type_class`).
 fn defines(winner: &Winner, symbol: &Symbol<'_>) -> bool {
     !winner.candidate.undefined || symbol.value != 0
 }

@@ -1,5 +1,5 @@
 //! Two binding queries: the names that two libraries of a scope define differently, and the
-//! libraries that each object binds to. Under glibc's rules, neither binds every reference.
+//! libraries that each object binds to. Under glibc's rules, neither query binds every reference.
 //!
 //! Both queries give the same answers as `relocation_pass`, which binds every relocation
 //! (`elf/dl-lookup.c`, `elf/dl-reloc.c`, `elf/do-rel.h`; for musl `ldso/dynlink.c`). Both queries
@@ -140,8 +140,9 @@ pub struct Definition {
     /// True if the program determines the address of the function without defining it (a canonical
     /// PLT entry).
     pub is_address: bool,
-    /// For data that the program copies, or a function whose address it determines: the module that
-    /// defines it. `None` for the program's own definitions and for definitions of libraries.
+    /// For data that the program copies, or a function whose address it determines: the module
+    /// that defines the data or the function. `None` for the program's own definitions and for
+    /// definitions of libraries.
     pub source: Option<ModuleId>,
 }
 
@@ -154,8 +155,8 @@ impl Definition {
 }
 
 /// The modules to which relocations bind symbols of the program. For a symbol that the program
-/// defines, the relocation is a copy relocation. For an undefined symbol with a value, it fills the
-/// slot of a canonical PLT entry.
+/// defines, the relocation is a copy relocation. For an undefined symbol with a value, the
+/// relocation fills the slot of a canonical PLT entry.
 #[derive(Default)]
 struct Sources {
     by_symbol: FastMap<SymbolIndex, ModuleId>,
@@ -201,9 +202,9 @@ pub struct Referrer {
     pub winner: ModuleId,
 }
 
-/// An object and a library that at least one of its relocations binds to: strong or weak, data or
-/// function, copy relocations included. References within the object are left out, and so are
-/// functions that the loader looks up for itself.
+/// An object, and a library to which at least one relocation of the object binds. Strong and
+/// weak references count, to data and to functions, and so do copy relocations. References
+/// within the object do not count, nor do functions that the loader looks up for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BoundLibrary {
     /// The module whose relocations bind to the library.

@@ -68,7 +68,7 @@ fn definitions<'o>(
     (scope, sources): (&[(ModuleId, &'o Object)], &Sources),
     name: &[u8],
 ) -> Option<Box<[Definition]>> {
-    // For musl an undefined entry with a value is a definition too (`find_sym2`).
+    // For musl, an undefined entry with a value is a definition too (`find_sym2`).
     let symbol =
         |object: &'o Object| object.tables.as_ref()?.symbol(object.find_musl(name, false)?.symbol);
     let all: Vec<(ModuleId, Symbol<'o>)> =

@@ -1,6 +1,6 @@
-//! Finds the names that several objects of one scope define. This module compares only the 32-bit
-//! words of their hash tables. Two names that share a word cost only time, because the later lookup
-//! compares the text.
+//! Finds the names that several objects of one scope define. This module compares only the
+//! 32-bit words of the objects' hash tables. If two names share a word, this costs only time,
+//! because the later lookup compares the text.
 
 use super::together::Together;
 use super::words::{self, Defined, HashWord, WordSet, grouped, hashed};
@@ -9,8 +9,8 @@ use crate::id::{FastMap, FileId, Id as _};
 use crate::resolve::Closure;
 use rayon::prelude::*;
 
-/// Sets of hash words, by which [`VaryingNames::find`] selects names whose binding may vary. They
-/// may have false positives.
+/// Sets of hash words, by which [`VaryingNames::find`] selects names whose binding may vary.
+/// Each set may have false positives.
 pub(super) struct WordSets {
     /// Words that may occur in several hash tables.
     twice: WordSet,

@@ -53,7 +53,7 @@ struct Under<'w, 'a> {
 /// The results under one entry point, while they are collected.
 struct ScopeResults<'w, 'a> {
     libraries: Vec<BoundLibrary>,
-    /// By provider: the last module that was found to bind to it.
+    /// By provider: the last module that was found to bind to this provider.
     last: Vec<Option<ModuleId>>,
     found: Vec<AnsweredQuestion<'a>>,
     /// The definitions of all [`Self::found`].
@@ -127,8 +127,8 @@ pub(super) fn answer<'a>(
     under.answer(by_name)
 }
 
-/// True if the scope has objects for two machines. The hash words of one name then differ, so equal
-/// words do not find all duplicate definitions.
+/// True if the scope has objects for two machines. The hash words of one name then differ, so a
+/// comparison of words misses some duplicate definitions.
 fn is_mixed(view: View<'_>, present: &Present) -> bool {
     let mut salts = present.files.iter().filter_map(|file| view.object(*file)).map(Salt::of);
     let first = salts.next();
@@ -333,8 +333,8 @@ impl<'a> Under<'_, 'a> {
         Ok(place)
     }
 
-    /// Answers a question from the files whose hash tables have its word. The loader must know all
-    /// versions of these files. Returns the index of the question in `found`.
+    /// Answers a question from the files whose hash tables have the word of its name. The loader
+    /// must know all versions of these files. Returns the index of the question in `found`.
     fn by_files(
         &self,
         name: VaryingName,

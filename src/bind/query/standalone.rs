@@ -26,7 +26,7 @@ pub(super) struct Standalone<'a> {
     /// The relocations whose binding may depend on the entry point, in the loader's order, each
     /// once.
     pub(super) varying: Vec<Varying>,
-    /// The files of its own closure; `None` if the object was not bound in that closure.
+    /// The files of the object's own closure; `None` if the object was not bound in that closure.
     pub(super) files: Option<&'a [FileId]>,
 }
 

@@ -1,4 +1,4 @@
-//! Finds the files that share the scope of an entry point.
+//! Finds files that occur together in the scope of an entry point.
 
 use super::words::Defined;
 use crate::id::{FastSet, FileId, Id as _, IdSet};

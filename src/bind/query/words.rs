@@ -1,6 +1,6 @@
 //! Hash words: GNU hashes of names without the lowest bit, as GNU hash tables store them. This
-//! module has sets of words, and lists of the files whose tables have each word. Two names that
-//! share a word cost only time, because a later lookup compares the text.
+//! module has sets of words, and lists of the files whose tables have each word. If two names
+//! share a word, this costs only time, because a later lookup compares the text.
 
 use crate::facts::View;
 use crate::format::elf::{Object, Tables};

@@ -59,7 +59,8 @@ pub(super) fn link<'q>(
         };
         Some((*name, found))
     });
-    // A strong reference of a shared object or an option makes all references to a name strong.
+    // If a shared object or an option refers to a name strongly, all references to this name are
+    // strong.
     let strong =
         run.table.iter().filter(|(_, state)| matches!(state, State::Undefined { weak: false, .. }));
     // Libraries that the inputs need satisfy references of shared objects, so that they leave the
@@ -198,8 +199,7 @@ impl<'q> Run<'q> {
     }
 
     /// True if a shared object of the link needs the shared object at `at` (`on_needed_list`). The
-    /// needs of a forgotten library are included only if the needs that precede them name that
-    /// library.
+    /// needs of a forgotten library count only if an earlier need names that library.
     fn is_on_needed_list(&self, at: usize) -> bool {
         let mut listed: FastSet<&[u8]> = FastSet::default();
         for (name, by) in &self.needs {
@@ -212,7 +212,7 @@ impl<'q> Run<'q> {
     }
 
     /// True if an earlier definition of NAME replaces the default version of NAME, so that
-    /// references to `NAME@VERSION` bind to it (`_bfd_elf_add_default_symbol`).
+    /// references to `NAME@VERSION` bind to the earlier definition (`_bfd_elf_add_default_symbol`).
     fn is_replaced(&self, export: &Export<'_>) -> bool {
         let plain = export.unversioned().filter(|_| export.is_default);
         let state = plain.and_then(|name| self.table.get(name));

@@ -40,7 +40,7 @@ pub(super) fn link<'q>(
     let defined = defined.filter(|name| !unprovided.contains(*name));
     found.extend(defined.map(|name| (name, ChosenDefinition::Object)));
     let is_strong = |state: &State| matches!(state, State::Undefined { weak: false, .. });
-    // A strong reference of an option makes all references to a name strong.
+    // If an option refers to a name strongly, all references to this name are strong.
     let strong = run.table.iter().filter(|(_, state)| is_strong(state)).map(|(name, _)| *name);
     let mut strong: FastSet<&[u8]> = strong.collect();
     let suffixed: FastSet<&[u8]> = run.suffixed.difference(&strong).copied().collect();
@@ -138,7 +138,8 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Adds an object, or the file of an earlier link in place of its objects.
+    /// Adds an object. A linked root that is not an input is added in place of the objects that it
+    /// was linked from.
     fn object(&mut self, at: usize) {
         let root = &self.question.roots[at];
         for name in &root.hidden {
@@ -178,7 +179,8 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Adds a reference. Links the member that it extracts, and all members that this member needs.
+    /// Adds a reference. If the reference extracts a member, links this member and all members that
+    /// it needs.
     fn follow(&mut self, name: &'q [u8], weak: bool, object: bool, by: ReferredBy) {
         if let Some(member) = self.refer(name, weak, object, by) {
             self.take(member, by, name);
@@ -223,7 +225,7 @@ impl<'q> Run<'q> {
                     | State::Defined { weak: true, unique: false, .. }
             );
             if weak && !self.table.contains_key(&*wrap.wrapper) {
-                // The wrapper is then weak too, and may stay undefined.
+                // If the wrapped name is weak, its wrapper is weak too, and may stay undefined.
                 self.table.insert(&wrap.wrapper, State::Shared { weak, firm: true });
             }
             self.follow(&wrap.wrapper, weak, false, ReferredBy::Asked);

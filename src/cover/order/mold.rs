@@ -221,10 +221,11 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Resolves all names again among the files that are linked. In a shared object, a name may
-    /// stay undefined if a weak reference precedes all strong ones (`claim_unresolved_symbols`).
-    /// For a program, mold reports each strong reference. A weak reference with restricted
-    /// visibility is treated as strong if a shared object defines the name.
+    /// Resolves all names again among the files that are linked. If the output is a shared object,
+    /// a name may stay undefined if a weak reference precedes all strong ones
+    /// (`claim_unresolved_symbols`). For a program, mold reports each strong reference. A weak
+    /// reference with restricted visibility is treated as strong if a shared object defines the
+    /// name.
     fn settle(&mut self) -> Resolved<'q> {
         let question = self.question;
         let places = std::mem::take(&mut self.places);
@@ -316,8 +317,8 @@ impl<'q> Run<'q> {
     }
 }
 
-/// True for a definition that mold accepts. mold takes the section index of a machine's own common
-/// symbols for a real section, and finds none (`ObjectFile<E>::resolve_symbols`).
+/// True for a definition that mold accepts. mold treats the section index of a machine-specific
+/// common symbol as a real section, which does not exist (`ObjectFile<E>::resolve_symbols`).
 fn defines(kind: SymbolKind) -> bool {
     kind.is_definition() && kind != SymbolKind::MachineCommon
 }

@@ -21,8 +21,8 @@ pub(super) struct Hosted<'a, 'n> {
     names: &'n RequestedNames,
     /// By file: the requested symbols that it defines, memoised.
     defined: FastMap<FileId, Vec<&'a [u8]>>,
-    /// Symbols of plugins and of the libraries that they load. The keys are the plugin's directory
-    /// and its parent.
+    /// Symbols of plugins and of the libraries that they load. The keys are the directory of the
+    /// plugin and the parent of this directory.
     by_dir: FastMap<&'a Path, DefinersByName<'a>>,
     /// Symbols of plugins without the symbols of their libraries. The keys are the plugin's
     /// directory and its parent.

@@ -1,10 +1,10 @@
-//! Plugins whose host program is inferred. A shared object with undefined symbols that no other
-//! object needs may be a plugin of an audited program. Libraries that it needs may be missing too.
-//! At startup, the program must have all these symbols and libraries, and it must be able to open
-//! plugins. The result is an assumption: the report counts and names it, and `--no-inferred-hosts`
-//! turns it off.
+//! Plugins whose host program is inferred. A shared object may be a plugin of an audited program
+//! if it has undefined symbols and no other object needs it. Libraries that the plugin needs may
+//! be missing too. At startup, the program must have all these symbols and libraries, and it must
+//! be able to open plugins. An inferred host is an assumption: the report names and counts it,
+//! and `--no-inferred-hosts` turns inference off.
 //!
-//! Each further condition keeps a real defect from being excused:
+//! Further conditions keep real defects from being excused:
 //! - The object is outside of the default directories and has no soname such as `libfoo.so.1`.
 //!   Otherwise it is a library that other objects link with. Libtool gives plugins such sonames
 //!   too, so such a soname is accepted in a private directory below a default directory. If
@@ -16,25 +16,25 @@
 //!   plugin's directory is named after the program or the library, any library of the program is
 //!   enough.
 //! - Few programs fit, or a program of the plugin's own package fits. An object that lacks a
-//!   DT_NEEDED entry for a common library would fit hundreds. A store item, a private library or a
-//!   private directory above the plugin identifies a program of the package. So does a directory
-//!   that is named after the program or its library. QEMU's 33 emulators, which all begin with
-//!   `qemu-`, load the modules in `/usr/lib/x86_64-linux-gnu/qemu`, and libslang loads the modules
-//!   in `slang/v2/modules`.
-//! - No policy entry lists an archive for a symbol of the plugin. If an entry does, the object lost
-//!   the symbol when it was linked. A symbol that an archive defines may have been lost too. It is
-//!   evidence only if the archive is the static edition of the library that defines the symbol.
-//!   Symbols that are evidence must outnumber all other symbols, unless the program itself defines
-//!   the other symbols.
+//!   DT_NEEDED entry for a common library would fit hundreds of programs. A store item, a private
+//!   library or a private directory above the plugin identifies a program of the package. So does
+//!   a directory that is named after the program or its library. For example, QEMU's 33
+//!   emulators, whose names begin with `qemu-`, load the modules in
+//!   `/usr/lib/x86_64-linux-gnu/qemu`. libslang loads the modules in `slang/v2/modules`.
+//! - No policy entry lists an archive for a symbol of the plugin. If an entry does, the link of
+//!   the object omitted this archive. A symbol that any other archive defines may be undefined
+//!   for the same reason. Such a symbol is evidence only if the archive is the static edition of
+//!   the library that defines the symbol. Symbols that are evidence must outnumber all other
+//!   symbols, unless the program itself defines the other symbols.
 //!
 //! The `[[host]]` entry of a program may lack symbols that a plugin uses. The listed symbols are
 //! then evidence for a program that has the other symbols: perl's modules use `pthread_getspecific`
 //! of the libpthread that perl loads.
 //!
 //! A plugin may take the rest of its symbols from other plugins of that program. It may also take
-//! them from plugins in nearby directories and from the libraries that these load. zsh, uwsgi,
-//! dovecot and irssi have such plugins. A plugin of a `[[host]]` entry may take all of its symbols
-//! from plugins near it.
+//! them from plugins in nearby directories and from the libraries that these plugins load. zsh,
+//! uwsgi, dovecot and irssi have such plugins. A plugin of a `[[host]]` entry may take all of its
+//! symbols from plugins near it.
 
 mod hosted;
 mod own;
@@ -162,10 +162,11 @@ impl Inferred {
     }
 }
 
-/// For a plugin of a `[[host]]` entry: the nearby plugin that defines the first symbol missing from
-/// the entry. `None` unless nearby plugins define all symbols missing from the entry, and archives
-/// claim fewer than half of these. Also `None` if a library is missing. The program of the entry
-/// loads all these plugins: PHP, for example, opens `mbstring.so` before `mailparse.so`.
+/// For a plugin of a `[[host]]` entry: the nearby plugin that defines the first symbol missing
+/// from the entry. `None` unless nearby plugins define all symbols missing from the entry, and
+/// archives claim fewer than half of these symbols. Also `None` if a library is missing. The
+/// program of the entry loads all these plugins: PHP, for example, opens `mbstring.so` before
+/// `mailparse.so`.
 fn neighbour<'a>(plugin: &Plugin<'a>, hosted: &Hosted<'a, '_>) -> Option<FileId> {
     if !plugin.has_profile || !plugin.missing.is_empty() {
         return None;

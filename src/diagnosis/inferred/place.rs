@@ -22,7 +22,7 @@ pub(super) fn is_default(source: DiagnosisInput<'_>, closure: &Closure, path: &P
 }
 
 /// The longest of the loader's default directories that contain `path`, as its number of path
-/// components; 0 if none contains it.
+/// components; 0 if no default directory contains `path`.
 pub(super) fn system_dir(source: DiagnosisInput<'_>, closure: &Closure, path: &Path) -> usize {
     let system = source.loaders.get(closure.root.loader).system_dirs.iter();
     let dirs = system.map(|dir| Path::new(OsStr::from_bytes(source.strings.text(*dir))));

@@ -1,5 +1,5 @@
 //! Programs that can open plugins, with the symbols and libraries that each has at startup. One
-//! pass over the hash words of each loaded file serves all plugins.
+//! pass over the symbol hashes of each loaded file serves all plugins.
 
 use super::super::DiagnosisInput;
 use crate::facts::Need;
@@ -56,7 +56,7 @@ pub(super) struct Programs {
     loading_file: FastMap<FileId, ProgramSet>,
     /// For each requested name: the files that define it.
     definers: FastMap<Vec<u8>, Vec<FileId>>,
-    /// For each requested name: the programs that load a file that defines it.
+    /// For each requested name: the programs that load at least one of these files.
     defining: FastMap<Vec<u8>, ProgramSet>,
     /// For each requested soname: the programs that load a library by this name.
     by_soname: FastMap<Vec<u8>, ProgramSet>,
@@ -212,7 +212,7 @@ impl Programs {
         out
     }
 
-    /// The programs that load a file that defines the name; `None` if there is none.
+    /// The programs that load a definer of the name; `None` if no program does.
     pub(super) fn defining(&self, name: &[u8]) -> Option<&ProgramSet> {
         self.defining.get(name)
     }

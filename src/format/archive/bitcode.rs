@@ -112,8 +112,8 @@ enum Operand {
 }
 
 /// The content of the first blob in a block. The block extends from the position of `bits` to bit
-/// `end`, and its abbreviation ids have `width` bits. `None` if a nested block, an array or the end
-/// comes first.
+/// `end`, and its abbreviation ids have `width` bits. `None` if a nested block, an array or the
+/// end of the block comes before the first blob.
 fn blob(mut bits: Bits<'_>, end: usize, width: u64) -> Option<&[u8]> {
     let mut abbreviations: Vec<Vec<Operand>> = Vec::new();
     while bits.at < end {

@@ -10,7 +10,8 @@ use crate::format::{ReadError, in_memory};
 use crate::symbol_names::SymbolNames;
 use crate::tree::Handle;
 
-/// The read of a name also gets all wanted names that begin less than this many bytes after it.
+/// One read gets a name, and the wanted names that begin less than this many bytes after its
+/// start.
 const WINDOW: u64 = 8 << 10;
 /// Upper bound for the number of names that one read gets. A hostile file may list one name a
 /// million times.
@@ -26,8 +27,8 @@ pub struct Nameless {
 }
 
 impl Members {
-    /// The definitions whose names are not stored and, by their hashes, may be in `names`. They are
-    /// sorted by member, then by the offset of the name in the archive.
+    /// The definitions whose names are not stored, and whose hashes may belong to one of `names`.
+    /// They are sorted by member, then by the offset of the name in the archive.
     pub fn nameless(&self, names: &SymbolNames) -> Vec<Nameless> {
         let mut out = Vec::new();
         for member in &self.list {
@@ -83,8 +84,9 @@ impl Window<'_> {
         stem(self.bytes.get(..self.len)?.get(skip..)?)
     }
 
-    /// The name at `at`; `None` if the file ends before the name does. `after` yields the distances
-    /// in bytes from `at` to this name, which is 0, and to the next wanted names.
+    /// The name at `at`; `None` if the file ends before the name does. `after` yields distances
+    /// in bytes from `at`: first 0 for this name, then one for each wanted name that follows it
+    /// in the list.
     fn name(
         &mut self,
         at: u64,

@@ -1,6 +1,7 @@
-//! Reads the global symbols of one ELF member. Assemblers put the symbol table last, so the last
-//! section headers are read first. If the symbol table is not among them, all section headers are
-//! read. Apart from headers, only the symbol table and its string table are read.
+//! Reads the global symbols of one ELF member. Assemblers put the header of the symbol table near
+//! the end, so the last section headers are read first. If the symbol table is not among them,
+//! all section headers are read. Apart from headers, only the symbol table and its string table
+//! are read.
 //!
 //! `read` and `symbols` are the callers.
 
@@ -73,8 +74,8 @@ pub(super) struct Raw<'b> {
     pub(super) strings: &'b [u8],
     /// Offset of the string table in the file, in bytes.
     pub(super) strings_at: u64,
-    /// Offset that the string table gets in [`Buffers::kept`]. `None` if the two tables are too far
-    /// apart to be kept.
+    /// Offset that the string table gets in [`Buffers::kept`]. `None` if the string table does
+    /// not closely follow the symbol table: such tables are not kept.
     pub(super) kept_at: Option<usize>,
 }
 
@@ -169,10 +170,10 @@ impl Buffers {
         (self.tables.start, self.tables.len) = (0, 0);
     }
 
-    /// Reads the symbol table of the object at `place`, and its string table; `None` if the object
-    /// has no symbol table. `head` begins with the object's ELF header. If the section headers are
-    /// near the end of the object, one read gets them and the `beyond` bytes after the object.
-    /// These bytes are added to `next`.
+    /// Reads the symbol table of the object at `place`, and its string table; `None` if the
+    /// object has no symbol table. `head` begins with the object's ELF header. If the section
+    /// headers are near the end of the object, one read gets them and the `beyond` bytes after
+    /// the object. The bytes after the object are added to `next`.
     pub(super) fn load<H: FileHeader<Endian = Endianness>>(
         &mut self,
         place: SymbolTableRange<'_>,
@@ -252,7 +253,8 @@ impl Buffers {
             return Ok(Err(place.defect(Table::SectionHeaders, offset, what)));
         }
         if count == 0 {
-            // With 65,280 sections or more, the first section header has their number.
+            // If the object has 65,280 sections or more, the first section header has their
+            // number.
             place.fill(&mut self.sections, offset, each)?;
             count = section::<H>(self.sections.get(), 0, e).map_or(0, |first| first.size);
         }
@@ -276,8 +278,8 @@ impl Buffers {
         let Headers { offset, count, each } = headers;
         let end = offset + count * each;
         let mut first = count.saturating_sub(LAST);
-        // If the section headers are near the end of the object, one read also gets the bytes after
-        // it.
+        // If the section headers are near the end of the object, one read also gets the bytes
+        // after the object.
         let behind = (place.size & 1) + beyond;
         let along = if place.size - end <= GAP { place.size - end + behind } else { 0 };
         let start = offset + first * each;
@@ -326,7 +328,8 @@ fn find<H: FileHeader<Endian = Endianness>>(
     })
 }
 
-/// The section header with the index `at` in `bytes`; `None` if `bytes` ends before it does.
+/// The section header with the index `at` in `bytes`; `None` if `bytes` ends before the header
+/// does.
 pub(super) fn section<H: FileHeader<Endian = Endianness>>(
     bytes: &[u8],
     at: u64,

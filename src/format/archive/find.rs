@@ -37,7 +37,8 @@ pub struct RequestedNames {
 /// Number of words in [`RequestedNames::seen`].
 const SEEN: usize = 1 << 12;
 
-/// Index of the word, and the bit, of a hash in [`RequestedNames::seen`].
+/// The index of the word, and the bit in that word, that represent a hash in
+/// [`RequestedNames::seen`].
 fn seen(hash: u32) -> (usize, u64) {
     ((hash >> 7) as usize % SEEN, 1 << ((hash >> 1) % 64))
 }
@@ -98,9 +99,10 @@ pub fn definitions(
     }
 }
 
-/// Like [`definitions`], for all names that `is_wanted` selects. `members` are the members of this
-/// archive, which were read before. With a GNU index, their headers are not read again unless the
-/// archive is thin. The index is read into `memory`, which is reused. Defects are ignored.
+/// Like [`definitions`], for all names that `is_wanted` selects. `members` has the members of
+/// this archive, from an earlier read. If the archive has a GNU index and is not thin, their
+/// headers are not read again. The index is read into `memory`, which is reused. Defects are
+/// ignored.
 pub fn matching(
     file: &Handle,
     is_wanted: IsWanted<'_>,
@@ -217,9 +219,9 @@ fn scan(
     Ok(out)
 }
 
-/// Names of all members, without the index and the table of long names. `None` for a thin archive,
-/// a damaged header, or a stated size that exceeds the file or the member. Also `None` if the
-/// archive has an index other than GNU's with 32 bits.
+/// Names of all members, without the index and the table of long names. `None` if the archive is
+/// thin, if a header is damaged, or if the stated size of a member, a BSD name or the index is
+/// too large. Also `None` for an index that does not have GNU's form with 32-bit numbers.
 pub fn names(file: &Handle) -> Result<Option<Vec<Box<[u8]>>>, ReadError> {
     if read_range(file, 0, FIRST)? == archive::THIN_MAGIC {
         return Ok(None);

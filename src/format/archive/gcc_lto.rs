@@ -1,6 +1,6 @@
-//! Reads the symbols of an object that has only GCC's intermediate language. GCC writes them for
-//! linker plugins, in sections of their own (`lto-plugin/lto-plugin.c`, `parse_table_entry`).
-//! `read` is the caller.
+//! Reads the symbols of an object that has only GCC's intermediate language. GCC writes these
+//! symbols for linker plugins, in sections of their own (`lto-plugin/lto-plugin.c`,
+//! `parse_table_entry`). `read` is the caller.
 
 use super::bitcode::LtoSymbol;
 use super::members::SymbolKind;

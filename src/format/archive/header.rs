@@ -22,7 +22,7 @@ pub(super) struct MemberHeader {
     pub(super) size: u64,
 }
 
-/// The kind of a special member, which its name alone determines.
+/// The kind of a special member. The name of the member alone determines the kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SpecialMember {
     /// GNU's index with numbers of this many bytes, or the second linker member of a COFF library.
@@ -86,7 +86,8 @@ impl MemberHeader {
         })
     }
 
-    /// Offset of the next header; members begin at even offsets. `None` if it exceeds 64 bits.
+    /// Offset of the next header; members begin at even offsets. `None` if the offset exceeds 64
+    /// bits.
     pub(super) fn next(&self) -> Option<u64> {
         self.data.checked_add(self.size)?.checked_add(self.size & 1)
     }
@@ -131,8 +132,8 @@ impl LongNames {
         Some(name.strip_suffix(b"/").unwrap_or(name)).filter(|name| !name.is_empty())
     }
 
-    /// The name of a member whose name is not in BSD's form. Empty if the table of long names lacks
-    /// it.
+    /// The name of a member whose name is not in BSD's form. Empty if the table of long names
+    /// lacks the name.
     pub(super) fn name<'a>(&'a self, entry: &'a MemberHeader) -> &'a [u8] {
         if let Some((offset, _)) = entry.long_name() {
             return self.at(offset).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The symbol index of an archive (armap). It lists names, each with the member that defines it,
-//! according to the program that wrote the index. The index has GNU's or BSD's form, with numbers
+//! The symbol index of an archive (armap). It lists names. For each name, the program that wrote
+//! the index recorded the member that defines it. The index has GNU's or BSD's form, with numbers
 //! of 32 or 64 bits. `read` is the main caller.
 
 use super::header::{FIRST, MemberHeader, SpecialMember};
@@ -125,8 +125,8 @@ fn gnu(bytes: &[u8], width: usize) -> Option<Vec<Slot>> {
 }
 
 /// BSD's form, in order: the size of a list of pairs (name offset, header offset), the pairs, the
-/// size of the names, the names. The byte order is the target's. No field states it, so the order
-/// whose sizes fit is used.
+/// size of the names, the names. The byte order is the target's. No field states it, so
+/// little-endian is tried first, and big-endian if the sizes do not fit.
 fn bsd(bytes: &[u8], width: usize) -> Option<Vec<Slot>> {
     let ordered = |big: bool| -> Option<Vec<Slot>> {
         let size = usize::try_from(number(bytes, 0, width, big)?).ok()?;

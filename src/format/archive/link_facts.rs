@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 pub const LINK_ONCE: &[u8] = b".gnu.linkonce";
 
 /// Upper bound for the total length of an object's names, as a multiple of the size of its string
-/// tables. Another 64 KiB, and 64 bytes for each section, are allowed.
+/// tables. The bound has another 64 KiB, and 64 bytes for each section.
 const SHARED: usize = 16;
 
 /// Selects the relocations that are read. The selection also decides which symbols, sections and
@@ -23,8 +23,8 @@ pub enum RelocationFilter<'w> {
     /// sections, or in all sections if the second field is true. If there are no names, no
     /// relocations are read.
     Names(&'w FastSet<&'w [u8]>, bool),
-    /// Relocations of loaded sections for which the function is true. Its arguments are `sh_flags`
-    /// of the section, the type, and true if the symbol is global.
+    /// Relocations of loaded sections for which the function is true. Its arguments are
+    /// `sh_flags` of the section, the type of the relocation, and true if the symbol is global.
     Loaded(&'w (dyn Fn(u64, u32, bool) -> bool + Sync)),
 }
 
@@ -85,12 +85,13 @@ pub struct ObjectSection {
     pub kind: u32,
     /// Its COMDAT group, by index into `LinkFacts::groups`; `None` if it is in no such group.
     pub group: Option<u32>,
-    /// The section index of its group (SHT_GROUP), COMDAT or not; `None` if it is in no group. Set
-    /// only if all relocations are read. Linkers keep or drop all sections of a group together.
+    /// The index of the SHT_GROUP section of its group, COMDAT or not; `None` if it is in no
+    /// group. Set only if all relocations are read. Linkers keep or drop all sections of a group
+    /// together.
     pub unit: Option<u32>,
     /// The index of the section that determines its place in the output (SHF_LINK_ORDER). Linkers
-    /// keep it only together with that section. `None` without the flag, or if that section is not
-    /// in [`LinkFacts::sections`].
+    /// keep this section only together with that one. `None` without the flag, or if that section
+    /// is not in [`LinkFacts::sections`].
     pub ordered_by: Option<u32>,
     /// True for `.eh_frame`.
     pub is_unwind_table: bool,
@@ -144,9 +145,9 @@ pub struct ObjectRelocation {
 /// The facts of one relocatable object, as far as the [`RelocationFilter`] selects them.
 #[derive(Clone, Debug, Default)]
 pub struct LinkFacts {
-    /// The sections, from index 0 on. Unless all relocations are wanted, the list has only section
-    /// 0 and sections with [`ObjectSection::name`], thread-local data, wanted relocations or stored
-    /// symbols.
+    /// The sections, from index 0 on. Unless all relocations are wanted, the list has only
+    /// section 0, and sections that have an [`ObjectSection::name`], thread-local data, wanted
+    /// relocations or stored symbols.
     pub sections: Vec<ObjectSection>,
     /// Start and end, in `names`, of the signatures of the COMDAT groups. Unless relocations of
     /// loaded sections are wanted, a section with the prefix [`LINK_ONCE`] is a group too: its name
@@ -156,8 +157,8 @@ pub struct LinkFacts {
     /// unless relocations of loaded sections are wanted.
     pub(super) odd_groups: FastSet<usize>,
     /// References to a local symbol of a COMDAT group from a loaded section outside of the group.
-    /// The first index in `groups` is the symbol's group, the second is the section's group, if it
-    /// has one. Empty unless relocations of loaded sections are wanted.
+    /// The first index in `groups` is the symbol's group, the second is the section's group, if
+    /// the section is in one. Empty unless relocations of loaded sections are wanted.
     pub(super) entered_groups: FastSet<(usize, Option<usize>)>,
     /// The global symbols. Unless all relocations are wanted, the list has only symbols with stored
     /// names and symbols of wanted relocations.
@@ -167,9 +168,9 @@ pub struct LinkFacts {
     /// The versions of the object's definitions: VERSION in `NAME@VERSION` and `NAME@@VERSION`.
     /// Empty unless relocations of loaded sections are wanted.
     pub versions: BTreeSet<Box<[u8]>>,
-    /// The relocations of calls that find thread-local data, such as those to `__tls_get_addr`, by
-    /// index into `relocations`. The value is the symbol of the data, by index into `globals`;
-    /// `None` for a local symbol.
+    /// The relocations of calls that find thread-local data (such as calls to `__tls_get_addr`),
+    /// by index into `relocations`. Each value is the symbol of that data, by index into
+    /// `globals`; `None` for a local symbol.
     pub tls_calls: FastMap<usize, Option<usize>>,
     /// The names of global symbols and the signatures, one after the other.
     names: Vec<u8>,
@@ -183,7 +184,7 @@ pub struct GroupNames<'f> {
     /// The signatures, and the names that the groups define.
     pub names: Vec<&'f [u8]>,
     /// True if the signature of a group is not a symbol of the group. Another object with this
-    /// group may then define none of the names. Mangled signatures (`_Z`) are an exception. Such
+    /// group may then define none of the names. Mangled signatures (`_Z`) do not count: their
     /// groups hold constructors or destructors (`C5`, `D5`), and all copies define the same
     /// functions.
     pub may_differ: bool,
@@ -225,9 +226,9 @@ impl LinkFacts {
         self.names.get(start as usize..end as usize).unwrap_or_default()
     }
 
-    /// Sets the upper bound for the total length of names. The object has `strings` bytes of names
-    /// and this number of sections. Symbols and sections may share bytes of a string table, and a
-    /// hostile object may make all of them share a long name.
+    /// Sets the upper bound for the total length of names. The string tables of the object have
+    /// `strings` bytes, and `sections` is its number of sections. Symbols and sections may share
+    /// bytes of a string table, and a hostile object may make all of them share a long name.
     pub(super) fn bound_names(&mut self, strings: usize, sections: usize) {
         let of_sections = sections.saturating_mul(64).saturating_add(64 << 10);
         self.room = strings.saturating_mul(SHARED).saturating_add(of_sections);
@@ -377,8 +378,8 @@ impl LinkFacts {
         self.names.clear();
     }
 
-    /// A copy with only the symbols and sections that the wanted relocations and stored names need.
-    /// Most objects have hundreds of others.
+    /// A copy with only the symbols and sections that the wanted relocations and stored names
+    /// need. Most objects have hundreds of other symbols and sections.
     pub(super) fn compact(&self) -> Self {
         let mut globals = Renumbering::new(self.globals.len());
         let of_relocations = self.relocations.iter().filter_map(|relocation| relocation.global);
@@ -443,8 +444,8 @@ struct Renumbering {
 }
 
 impl Renumbering {
-    /// Creates the map for a list of `len` items. All items are marked as removed until
-    /// [`Self::keep`].
+    /// Creates the map for a list of `len` items. Until [`Self::keep`] is called, all items count
+    /// as removed.
     fn new(len: usize) -> Self {
         Self { places: vec![GONE; len], len: 0 }
     }

@@ -1,5 +1,5 @@
 //! Reads the [`LinkFacts`] of one relocatable object. Few members are read in this way, and only
-//! the sections that hold these facts. `facts::members` is the caller.
+//! those of their sections that hold link facts. `facts::members` is the caller.
 
 use super::elf_member::is_machine_common;
 use super::header::{self, MemberHeader};
@@ -18,8 +18,9 @@ use std::ops::Range;
 
 /// Upper bound for the size of an object, in bytes. The largest object of LLVM has 40 megabytes.
 const MOST: u64 = 1 << 29;
-/// Minimum size of a relocation, in bytes. It limits the number of relocations, because a hostile
-/// file may list the same relocations in many section headers.
+/// Minimum size of a relocation, in bytes. The size of an object, divided by this number, limits
+/// the number of its relocations: a hostile file may list the same relocations in many section
+/// headers.
 const FEWEST_BYTES: u64 = 8;
 /// Size of a member header, in bytes.
 const HEADER: usize = size_of::<archive::Header>();
@@ -137,9 +138,9 @@ impl LinkFactsReader<'_> {
     }
 }
 
-/// The byte range of the section headers, and true. If only the first section header has their
-/// number and is not read yet, the range of that header, and false. `None` if the object is not
-/// relocatable.
+/// The byte range of all section headers, and true. If only the first section header states their
+/// number, and that header is not read yet: the byte range of that header, and false. `None` if
+/// the object is not relocatable.
 fn table<H: FileHeader<Endian = Endianness>>(data: &Ranges) -> Option<(Range<u64>, bool)> {
     let header = H::parse(data).ok()?;
     let e = header.endian().ok()?;
@@ -274,8 +275,8 @@ fn object_section<H: FileHeader<Endian = Endianness>>(
     }
 }
 
-/// The bytes of the string table with this index; empty if they were not all read. A search in them
-/// is cheaper than in [`Ranges`], which looks for the right part first.
+/// The bytes of the string table with this index; empty if they were not all read. A search in
+/// these bytes is cheaper than one in [`Ranges`], which must first find the right part.
 fn text<'d, H: FileHeader<Endian = Endianness>>(
     sections: &SectionTable<'d, H, &'d Ranges>,
     (e, data): (Endianness, &'d Ranges),
@@ -313,8 +314,8 @@ fn plain(name: &[u8]) -> &[u8] {
     memchr::memmem::find(&name[at..], b"@@").map_or(name, |found| &name[..at + found])
 }
 
-/// The version in the name of a definition (`NAME@VERSION`, `NAME@@VERSION`); `None` if it has
-/// none.
+/// The version in the name of a definition (`NAME@VERSION`, `NAME@@VERSION`); `None` if the name
+/// has none.
 fn version(name: &[u8]) -> Option<&[u8]> {
     let at = memchr::memchr(b'@', name)?;
     let version = &name[at + 1..];
@@ -464,9 +465,9 @@ fn relocations<'d, H: FileHeader<Endian = Endianness>>(
     Some(())
 }
 
-/// True for a section whose references to discarded groups linkers ignore (`maybeReportUndefined`
-/// in `lld/ELF/Relocations.cpp`). It is an unwind table, or a table of contents of ppc, which holds
-/// addresses for all groups.
+/// True if linkers ignore references from this section to discarded groups
+/// (`maybeReportUndefined` in `lld/ELF/Relocations.cpp`). The section is an unwind table, or a
+/// table of addresses on PowerPC that serves all groups.
 fn may_enter_groups<'d, H: FileHeader<Endian = Endianness>>(
     sections: &SectionTable<'d, H, &'d Ranges>,
     e: Endianness,

@@ -23,8 +23,8 @@ pub struct Members {
     pub versioned: bool,
     /// The index, if it was read.
     pub index: Option<ArchiveSymbolIndex>,
-    /// The defects of members, each with the header offset of the member, and of the archive
-    /// itself.
+    /// The defects of the members and of the archive itself. A defect of a member states the
+    /// offset of the member's header.
     pub damage: Vec<MemberDefect>,
     pub(super) symbols: Vec<MemberSymbol>,
     /// For each definition among `symbols`, the hash of its name.
@@ -50,8 +50,9 @@ pub struct MemberDefect {
 /// One member of an archive, with its format and its symbols.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// Offset of the member's header in the archive. It identifies the member, because names
-    /// repeat. It may lie beyond the end of a truncated archive whose index lists the member.
+    /// Offset of the member's header in the archive. The offset identifies the member, because
+    /// several members may have the same name. It may lie beyond the end of a truncated archive
+    /// whose index lists the member.
     pub offset: u64,
     /// The format of the member, or the reason why it cannot be read.
     pub kind: MemberKind,
@@ -89,12 +90,12 @@ pub enum MemberKind {
     /// LLVM bitcode without a readable symbol table. Its references are unknown, and only the
     /// archive's index lists its definitions.
     Bitcode,
-    /// An ELF file of GCC with only its intermediate language (`-fno-fat-lto-objects`), without a
-    /// readable table of symbols.
+    /// An ELF file with only GCC's intermediate language (`-fno-fat-lto-objects`), and without a
+    /// readable table of symbols for linker plugins.
     SlimLto,
     /// LLVM bitcode whose symbols are known from the table that LLVM writes for linkers.
     LlvmLto,
-    /// An ELF file of GCC with only its intermediate language, and with its table of symbols for
+    /// An ELF file with only GCC's intermediate language, and with GCC's table of symbols for
     /// linker plugins.
     GccLto,
     /// Not an object: linkers ignore it.
@@ -128,8 +129,9 @@ pub enum SymbolKind {
     Undefined,
     /// A reference that may stay undefined, and for which no linker extracts a member.
     WeakUndefined,
-    /// A strong definition. A link may have only one for each name, except in COMDAT groups, where
-    /// strong definitions are rare. Linkers ignore the group when they select a member to extract.
+    /// A strong definition. A link may have only one for each name, except in COMDAT groups,
+    /// where strong definitions are rare. When linkers select a member to extract, they do not
+    /// check if its definition is in a group.
     Strong,
     /// A weak definition.
     Weak,
@@ -175,8 +177,8 @@ pub struct MemberSymbol {
 }
 
 impl MemberSymbol {
-    /// True if the visibility of the symbol is hidden, internal or protected: then a linker ignores
-    /// definitions in shared objects.
+    /// True if the visibility of the symbol is hidden, internal or protected: a linker then
+    /// ignores definitions of the symbol in shared objects.
     pub fn is_restricted(&self) -> bool {
         self.other & 3 != 0
     }
@@ -199,8 +201,8 @@ impl Members {
         self.symbols.get(member.symbols.range()).unwrap_or_default()
     }
 
-    /// The definitions of a member with a default version, each with `NAME@VERSION`. The name of the
-    /// symbol is NAME.
+    /// The definitions of a member with a default version, each with `NAME@VERSION`. The name of
+    /// each symbol itself is NAME.
     pub fn default_versions(
         &self,
         member: &Member,
@@ -223,7 +225,8 @@ impl Members {
         self.list.get(found)
     }
 
-    /// Number of members whose references are unknown because they are in intermediate language.
+    /// Number of members whose references are unknown because the members are in intermediate
+    /// language.
     pub fn opaque(&self) -> usize {
         self.list.iter().filter(|member| member.is_opaque()).count()
     }

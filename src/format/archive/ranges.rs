@@ -24,18 +24,19 @@ pub(super) fn grow(memory: &mut Vec<u8>, size: usize) {
 /// The parts of one object that were read.
 #[derive(Default)]
 pub struct Ranges {
-    /// Memory that is filled up to `len`. It never shrinks, so that it is zeroed once.
+    /// Memory that is filled up to `len`. It never shrinks, so that each byte is zeroed only
+    /// once.
     bytes: Vec<u8>,
     len: usize,
     /// The parts in the order of the object, each with its position in `bytes`.
     parts: Vec<(Range<u64>, usize)>,
-    /// Size of the object in bytes, as far as the file has them.
+    /// Size of the object in bytes, or less if the file ends before the object.
     size: u64,
 }
 
 impl Ranges {
-    /// Drops the parts of the previous object, and begins with an object of `size` bytes at offset
-    /// `base` of `file`. `head` has its first bytes.
+    /// Drops the parts of the previous object, and begins with an object of `size` bytes at
+    /// offset `base` of `file`. `head` has the first bytes of the object.
     pub(super) fn begin(&mut self, file: &Handle, (base, size): (u64, u64), head: &[u8]) {
         self.parts.clear();
         self.size = size.min(file.stat().len.saturating_sub(base));
@@ -85,7 +86,7 @@ impl Ranges {
     }
 
     /// The bytes from `start` to `end`. If no part reaches `end`, the bytes up to the end of the
-    /// part. `None` if the byte at `start` was not read.
+    /// last part that begins at or before `start`. `None` if the byte at `start` was not read.
     fn get(&self, start: u64, end: u64) -> Option<&[u8]> {
         let before = self.parts.partition_point(|(part, _)| part.start <= start);
         // Parts of separate calls of `load` may overlap.

@@ -101,7 +101,7 @@ struct ArchiveReader<'r> {
     /// The rest that was not read, if the walk ended before the end of the archive.
     rest: Option<UnreadRest>,
     /// Indices in `out.list` of the members of a thin archive, keyed by path and by position in
-    /// another archive. A member may be listed twice.
+    /// another archive. A thin archive may list a member twice.
     seen: FastMap<(Box<[u8]>, u64), usize>,
 }
 
@@ -454,10 +454,10 @@ impl<'r> ArchiveReader<'r> {
         Ok(self.out)
     }
 
-    /// Adds damaged members for the rest of the archive that was not read. One is at the start of
-    /// the rest, and one at each offset in it that the index lists. Without an index, the member at
-    /// the start represents all others, and may define any name. With an index, a start without a
-    /// member header becomes a member only if the index lists its offset.
+    /// Adds damaged members for the rest of the archive, which was not read: one at the start of
+    /// the rest, and one at each later offset that the index lists. Without an index, the member
+    /// at the start represents all others, and may define any name. With an index, the start
+    /// becomes a member only if a member header is there, or if the index lists its offset.
     fn add_rest(&mut self, index: Option<&ArchiveSymbolIndex>) {
         let Some(UnreadRest { at, name }) = self.rest.take() else { return };
         let entries = index.into_iter().flat_map(ArchiveSymbolIndex::entries);

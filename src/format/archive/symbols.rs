@@ -31,7 +31,7 @@ const MOST_EXPECTED: usize = 1 << 20;
 /// copied, and their memory is reused.
 const MANY: usize = 1 << 17;
 
-/// Symbols of one archive. Their memory is reused for the next one.
+/// Symbols of one archive. Their memory is reused for the next archive.
 #[derive(Default)]
 pub(super) struct SymbolsBuilder {
     pub(super) symbols: Vec<MemberSymbol>,
@@ -179,8 +179,8 @@ impl SymbolsBuilder {
             if full.is_none() && room < len {
                 full = Some("has names that are longer than the string table can hold");
             }
-            // Some linkers replace a common symbol by a definition, so it also refers to its own
-            // name.
+            // Some linkers replace a common symbol by a definition, so the symbol is also a
+            // reference to its own name.
             let add = defined == DefinedNames::Stored || !is.is_definition() || is.is_tentative();
             let is_later = !add && matches!(defined, DefinedNames::Kept(_));
             let at = place(symbols).filter(|_| full.is_none());
@@ -231,7 +231,7 @@ impl SymbolsBuilder {
         (MemberKind::Damaged, Some(Defect::new(Table::MemberSymbols, base, what)))
     }
 
-    /// Looks up the definitions of kept members, then removes these members from the list. `tables`
+    /// Looks up the definitions of kept members, then removes these members from `kept`. `tables`
     /// has their string tables. A name is read only if a reference to it probably exists.
     pub(super) fn find_kept(&mut self, tables: &[u8], names: &Growing) {
         let Self { symbols, hashes, starts, batch, lost, kept, .. } = self;

@@ -22,8 +22,8 @@ pub fn compare(file: &Handle, object: &Object) -> SecondReading {
         if let Ok(elf) = Elf::parse(&bytes) {
             return SecondReading::Read(differences(object, &elf));
         }
-        // goblin fails on damaged section headers, which loaders ignore. The second attempt hides
-        // them from goblin.
+        // goblin fails on damaged section headers, which loaders ignore. For the second attempt,
+        // the section headers are hidden.
         forget_sections(&mut bytes, object.header.is_64);
         match Elf::parse(&bytes) {
             Ok(elf) => SecondReading::Read(differences(object, &elf)),

@@ -128,8 +128,9 @@ impl Scan<'_> {
     }
 }
 
-/// All texts to which `text` may expand. `None` if there are too many. `None` also if one is
-/// unknown: it refers to a variable that the file does not set, or contains `$ENV{…}` or `@NAME@`.
+/// All texts to which `text` may expand. `None` if there are too many, or if one of them is
+/// unknown. A text is unknown if it refers to a variable that the file does not set, or contains
+/// `$ENV{…}` or `@NAME@`.
 fn complete(variables: &mut Variables, text: &[u8]) -> Option<Vec<Vec<u8>>> {
     let is_open = |text: &Vec<u8>| {
         memchr::memmem::find(text, b"$ENV{").is_some()

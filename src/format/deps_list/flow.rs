@@ -50,8 +50,8 @@ impl DepsList {
         self.aliases.get(&word).map_or(&entry.name, Vec::as_slice)
     }
 
-    /// The interface library that a value names, if it names one. A target that links the library
-    /// gets its archives.
+    /// The interface library that a value names, if it names one. A target that links an
+    /// interface library gets the archives of that library.
     pub fn interface<'l>(&'l self, entry: &'l ListedArchive) -> Option<&'l [u8]> {
         Some(self.target(entry)).filter(|target| self.interfaces.contains(*target))
     }
@@ -62,8 +62,8 @@ impl DepsList {
     }
 
     /// The variables and targets from which a link gets archives. The search starts from `from`:
-    /// the linked target and variables. If `is_transitive` is true, the link also gets the archives
-    /// of the targets that it links.
+    /// the linked target and variables. If `is_transitive` is true, the search also follows links
+    /// from target to target.
     pub fn parts<'l>(
         &'l self,
         from: impl Iterator<Item = &'l [u8]>,

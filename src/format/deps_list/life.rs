@@ -52,9 +52,9 @@ impl Life {
         all().map(is_effective).collect()
     }
 
-    /// Handles a command in `blocks` that replaces the value of the variable `name`. The latest
-    /// sets of the variable in these blocks then have no effect, back to the first whose value a
-    /// command may have used. False if there is such a set.
+    /// Handles a command in `blocks` that replaces the value of the variable `name`. The sets of
+    /// the variable in these blocks lose their effect, from the latest back to one whose value a
+    /// command may have used. Returns false if there is such a set.
     pub(super) fn end(&mut self, sets: &[Set], name: &[u8], blocks: &[Block]) -> bool {
         let used = self.uses.get(name).copied().unwrap_or(0).max(self.barrier);
         let Some(live) = self.live.get_mut(name) else { return true };
@@ -70,9 +70,10 @@ impl Life {
         true
     }
 
-    /// Notes the variables that a command uses. `name` and `action` are its name and first
-    /// argument, `all` is the text of all arguments, and `end` is the offset of its end. Returns
-    /// these variables, or an empty list if the command is known to be harmless.
+    /// Notes the variables that a command uses. `name` and `action` are the command's name and
+    /// first argument. `all` is the text of all arguments, and `end` is the offset of the
+    /// command's end. Returns these variables, or an empty list if the command uses only
+    /// variables that it refers to as `${NAME}`.
     pub(super) fn note(
         &mut self,
         (name, action): (&[u8], &[u8]),
@@ -106,7 +107,7 @@ impl Life {
     }
 }
 
-/// Commands that use only variables that they refer to as `${NAME}`.
+/// Commands that use a variable only where they refer to it as `${NAME}`.
 const HARMLESS: [&[u8]; 11] = [
     b"set",
     b"unset",

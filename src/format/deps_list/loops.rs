@@ -1,6 +1,7 @@
-//! Finds the `foreach()` loops whose variable is a value of a set in the loop, or the name in a
-//! value (`lib${item}.a`). Also finds the text that a file writes before the names of a list. For
-//! example, a loop with the items `a b` that links `LLVM${item}` links `LLVMa` and `LLVMb`.
+//! Finds the `foreach()` loops whose variable is a value of a set in the loop, or stands for the
+//! name in a value (`lib${item}.a`). Also finds the text that a file writes before the names of a
+//! list. For example, a loop with the items `a b` that links `LLVM${item}` links `LLVMa` and
+//! `LLVMb`.
 
 use super::spelling::TARGET_FILE;
 use super::{ListedArchive, Set, SetCommand};
@@ -11,9 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// if the text differs from use to use.
 type Start = Option<Vec<u8>>;
 
-/// The numbers of the `foreach()` blocks in which a set has the loop variable as a value, or as the
-/// end of an archive's name: `LLVM${c}`, `libLLVM${c}.a`. The items of such a loop get the start of
-/// the name, and so do the values of the variables that the loop visits.
+/// The numbers of the `foreach()` blocks in which a set has the loop variable as a value, or as
+/// the end of an archive's name: `LLVM${c}`, `libLLVM${c}.a`. The items of such a loop, and the
+/// values of the variables that it visits, get the start of the name (`LLVM`).
 pub(super) fn used_loops(sets: &mut [Set]) -> FastSet<usize> {
     let mut out = FastSet::default();
     let mut loops: FastMap<usize, (usize, Vec<u8>, bool)> = FastMap::default();

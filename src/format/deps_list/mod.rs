@@ -3,8 +3,8 @@
 //! them. `position` decides where a new name goes, and `write` inserts and drops names.
 //!
 //! `trace` follows a new name to the links of targets. Only `trace` evaluates conditions.
-//! Elsewhere, a reference (`${NAME}`) or a generator expression stays as written. `values` reads
-//! the names in it, and these names are treated as listed. A flag such as `-pthread` is read as a
+//! Elsewhere, references (`${NAME}`) and generator expressions stay as written. `values` reads
+//! the names in them, and these names count as listed. A flag such as `-pthread` is read as a
 //! name, but no archive has that name.
 
 mod assign;
@@ -60,9 +60,11 @@ pub struct DepsList {
     outputs: Vec<(Vec<u8>, Vec<u8>)>,
     /// The targets of `add_library(NAME INTERFACE)`.
     interfaces: BTreeSet<Vec<u8>>,
-    /// For each command that makes no set and refers to several variables, these variables.
+    /// One item for each command that refers to several variables and makes no set: these
+    /// variables.
     uses: Vec<Vec<Vec<u8>>>,
-    /// Shared libraries and modules. A link with them does not get their private archives.
+    /// Shared libraries and modules. A target that links one of them does not get its private
+    /// archives.
     shared: BTreeSet<Vec<u8>>,
     /// For each alias NAME, the TARGET of `add_library(NAME ALIAS TARGET)`.
     aliases: BTreeMap<Vec<u8>, Vec<u8>>,
@@ -83,13 +85,14 @@ pub enum SetCommand {
     /// …)`, whose values are components of LLVM.
     Set,
     /// `list(APPEND NAME …)`, `PREPEND` or `INSERT`, or `set(NAME ${NAME} …)`: the variable may
-    /// have other values too. Also `foreach(NAME …)` if a set in the loop has the value `${NAME}`,
-    /// or a value that ends with it.
+    /// have other values too. Also `foreach(NAME …)` if a set in the loop uses `${NAME}` as a
+    /// value, or as the end of an archive's name.
     Append,
     /// `string(APPEND NAME …)`: the values may continue the text of earlier values.
     Text,
-    /// `target_link_libraries(NAME …)`, `link_libraries(…)`, or `LINK_LIBS` or `LINK_COMPONENTS` of
-    /// another command: the linker gets the names in the order of the list.
+    /// `target_link_libraries(NAME …)`, `link_libraries(…)`, or the arguments after `LINK_LIBS`
+    /// or `LINK_COMPONENTS` in another command. The linker gets the names in the order of the
+    /// list.
     Link,
 }
 
@@ -139,10 +142,10 @@ pub struct Set {
     /// The place among the sets of the same variable: in the variable's value, sets with lower
     /// ranks come first.
     pub rank: i64,
-    /// True if it is unknown which text commands write before the names, such as `LLVM` in
-    /// `LLVM${item}`, or if they write different texts. Also true if this text is not empty, and
-    /// the set has no names or a word cannot omit the text. The archive of a new name is then
-    /// unclear.
+    /// True if the archive of a new name is unclear, because commands write text before the
+    /// names, such as `LLVM` in `LLVM${item}`. It is unclear if commands write different texts.
+    /// With a single text, it is unclear if the set has no names, or has a word that is not a
+    /// bare name.
     pub is_ambiguous: bool,
     /// True if the values are components of LLVM: `Core` for the archive `LLVMCore`.
     is_components: bool,
@@ -153,8 +156,8 @@ pub struct Set {
     pub is_private: bool,
     /// True for values after `INTERFACE`, which the target itself does not link.
     pub is_interface: bool,
-    /// True if values of the set change from round to round of a loop around it. A new name in the
-    /// set would be added once for each round.
+    /// True if values of the set change from round to round of a loop around the set. A new name
+    /// in the set would be added once for each round.
     pub is_repeated: bool,
     /// The block number of the loop, if the command is `foreach()`.
     loop_block: Option<usize>,
@@ -253,14 +256,15 @@ impl DepsList {
         self.deduplicated.iter().map(Vec::as_slice)
     }
 
-    /// For each command that makes no set and refers to several variables, these variables.
+    /// One item for each command that refers to several variables and makes no set: these
+    /// variables.
     pub fn uses(&self) -> impl Iterator<Item = &[Vec<u8>]> {
         self.uses.iter().map(Vec::as_slice)
     }
 
-    /// The first value whose archives are unknown, in a set that names a known archive or that
-    /// variables connect with such a set. If no set names a known archive, the first in any set.
-    /// `None` if there is none, or before [`Self::identify`] is called.
+    /// The first value whose archives are unknown. Only sets that name a known archive, and sets
+    /// that variables connect with them, are searched. If no set names a known archive, all sets
+    /// are searched. `None` if there is no such value, or before [`Self::identify`] is called.
     pub fn first_unknown(&self) -> Option<&ListError> {
         self.unknown.as_ref()
     }
@@ -327,9 +331,9 @@ impl Set {
     }
 }
 
-/// True if an archive's name can be written into a list without quotes. CMake may change, split or
-/// evaluate other characters (cmake-language(7), unquoted arguments). Some words, such as `debug`,
-/// are keywords.
+/// True if an archive's name can be written into a list without quotes. False for a name with
+/// characters that CMake may change, split or evaluate (cmake-language(7), unquoted arguments),
+/// and for keywords such as `debug`.
 pub fn can_list(name: &[u8]) -> bool {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"_.+-".contains(b);
     let is_word = scan::is_keyword(name) || scan::is_qualifier(name);

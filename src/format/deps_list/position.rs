@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct LinkOrder {
     /// For each name, the names that refer to it and must precede it.
     pub referrers: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
-    /// True if the set is linked in the order of its names. The link order then has priority over
-    /// sorting.
+    /// True if the linker gets the names in the order of the set. The link order then has
+    /// priority over sorting.
     pub prevails: bool,
 }
 
@@ -104,9 +104,9 @@ fn sorting<'e>(entries: impl Iterator<Item = &'e ListedArchive>) -> Option<Sorti
     all(false).chain(descending).find(is)
 }
 
-/// The indices of the sets with the name before and the name after a new name, if the names of all
-/// `sets` together are sorted. The sets are in the order of the variable's value. `None` if the
-/// names are not sorted.
+/// The index of the set that has the name before a new name, and of the set that has the name
+/// after it. `sets` must be in the order of the variable's value. `None` if the names of all sets
+/// together are not sorted.
 pub fn sorted_sets(sets: &[&Set], name: &[u8]) -> Option<(usize, usize)> {
     let entries: Vec<(usize, &ListedArchive)> = sets
         .iter()
@@ -262,8 +262,9 @@ impl Placer<'_> {
         out
     }
 
-    /// Pairs of new names in which the first refers to the second. If `in_circle` is true, only the
-    /// pairs in which the second also refers to the first. If it is false, only the other pairs.
+    /// Pairs of new names in which the first refers to the second. If `in_circle` is true, the
+    /// result has only the pairs in which the second also refers to the first, and otherwise only
+    /// the other pairs.
     fn pairs<'n>(&self, add: &BTreeSet<&'n [u8]>, in_circle: bool) -> Vec<(&'n [u8], &'n [u8])> {
         let mut out = Vec::new();
         for to in add {

@@ -4,9 +4,8 @@ use super::Set;
 use crate::id::{FastMap, FastSet};
 use std::collections::BTreeMap;
 
-/// Maximum number of steps of the search for the variables that lists include. If the steps that
-/// are left do not suffice for a list, the words removed from it are treated as removed from every
-/// list.
+/// Maximum number of steps of the search for the variables that lists include. If too few steps
+/// are left for a list, the words removed from that list are treated as removed from every list.
 const MOST_REMOVED: usize = 100_000;
 
 /// A word that a command removes from a variable.
@@ -16,8 +15,8 @@ pub(super) struct Removal {
     pub(super) word: Vec<u8>,
 }
 
-/// Marks the entries that `list(REMOVE_ITEM …)` removes from their variable, or from a variable
-/// that includes their variable.
+/// Marks the entries of a variable that `list(REMOVE_ITEM …)` removes from the variable itself,
+/// or from another variable that includes it.
 pub(super) fn mark_removed(sets: &mut [Set], removals: &[Removal]) {
     let mut words_of: BTreeMap<&[u8], Vec<&[u8]>> = BTreeMap::new();
     for removal in removals {

@@ -29,8 +29,9 @@ impl Repeats {
         }
     }
 
-    /// Notes the variables that a command changes. All of its words may be such variables if it
-    /// refers to one that changes. Each argument has its bytes if it is unquoted, and its text.
+    /// Notes the changing variables that a command adds. If the command refers to a changing
+    /// variable, each of its words may be the name of a new one. An argument is a pair: its word,
+    /// which is empty if the argument is quoted, and its text.
     pub(super) fn note(&mut self, command: &[u8], arguments: &[(&[u8], &[u8])]) {
         let words = || arguments.iter().map(|(word, _)| *word);
         match command {

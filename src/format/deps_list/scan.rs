@@ -75,7 +75,8 @@ pub(super) struct Scanned {
     pub(super) reordered: BTreeSet<Vec<u8>>,
     /// The variables of `list(REMOVE_DUPLICATES …)`.
     pub(super) deduplicated: BTreeSet<Vec<u8>>,
-    /// For each command that makes no set and refers to several variables, these variables.
+    /// One item for each command that refers to several variables and makes no set: these
+    /// variables.
     pub(super) uses: Vec<Vec<Vec<u8>>>,
 }
 
@@ -175,7 +176,7 @@ struct OpenBlock {
 /// Maximum number of blocks around a command.
 const MOST_NESTED: usize = 200;
 
-/// Commands that begin a block. `end` followed by the same word closes it.
+/// Commands that begin a block. The name of the command that ends the block has `end` in front.
 const BLOCKS: [&str; 6] = ["if", "foreach", "while", "function", "macro", "block"];
 
 impl Blocks {

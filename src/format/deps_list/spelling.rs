@@ -95,8 +95,9 @@ impl Set {
         self.begin(Some(LLVM));
     }
 
-    /// Prepends `start`, which the words omit, to the names. The set becomes ambiguous if `start`
-    /// is unknown, or if a word cannot omit it.
+    /// Prepends `start`, which the words omit, to the names. An empty `start` changes nothing.
+    /// The set becomes ambiguous if `start` is `None`, if the set has no names, or if a word is
+    /// not a bare name.
     pub(super) fn begin(&mut self, start: Option<&[u8]>) {
         match start {
             None => self.is_ambiguous = true,

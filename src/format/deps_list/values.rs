@@ -86,8 +86,8 @@ impl Variables {
     }
 
     /// Reads the values in [`Set::unknown`], and adds the names in them to [`Set::mentions`]. A
-    /// value stays unknown if it may have other names. `${NAME}` is dropped if the file has a set
-    /// `NAME`.
+    /// value stays unknown if it may contain other names too. `${NAME}` is dropped if the file
+    /// has a set `NAME`.
     pub(super) fn resolve(&mut self, sets: &mut [Set]) {
         let defined: FastSet<Vec<u8>> = sets.iter().map(|set| set.name.clone()).collect();
         for set in sets {
@@ -161,9 +161,10 @@ fn without_conditions(text: &[u8]) -> Vec<u8> {
 /// Maximum number of rounds in the search for related sets.
 const MOST_ROUNDS: usize = 100;
 
-/// The first value with unknown archives in a set that is related to a known archive. Related sets
-/// name a known archive, are a part of a related set, or have a related set as a part. If no set
-/// names a known archive, all sets are searched.
+/// The first value with unknown archives in a set that is related to a known archive. A set is
+/// related if it names a known archive, is a part of a related set, or has a related set as a
+/// part. The parts of a set are the variables to which it refers. If no set names a known
+/// archive, all sets are searched.
 pub(super) fn first_unknown(sets: &[Set]) -> Option<&ListError> {
     let known = sets.iter().filter(|set| set.known() > 0).map(|set| &*set.name);
     let mut related: FastSet<&[u8]> = known.collect();

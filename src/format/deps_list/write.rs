@@ -71,9 +71,9 @@ impl DepsList {
 
 /// The spellings of the names in one set.
 struct SetSpellings<'s> {
-    /// The entries whose spelling a new name can copy: those that [`DepsList::identify`] recognised
-    /// as archives, or all if it recognised none. If the set has no such entries, its names in
-    /// `$<TARGET_FILE:…>`.
+    /// The entries whose spelling a new name can copy: those that [`DepsList::identify`]
+    /// recognised as archives, or all if it recognised none. If the set has no such entries, the
+    /// models are its names in `$<TARGET_FILE:…>`.
     models: Vec<&'s ListedArchive>,
     /// The number of models with each spelling; empty if all have the same one.
     counts: BTreeMap<&'s Spelling, usize>,
@@ -382,7 +382,7 @@ impl<'t> Writer<'t> {
             let is_separator =
                 |at: Option<usize>| at.and_then(|at| self.text.get(at)) == Some(&b';');
             let (before, behind) = (span.start.checked_sub(1), Some(span.end));
-            // If several values at the start are removed, each takes the `;` after it.
+            // If several values at the start are removed, each is removed with the `;` after it.
             let kept = self.set.items[..at]
                 .iter()
                 .any(|item| item.is_inner && !words.contains(&self.text[item.span.clone()]));

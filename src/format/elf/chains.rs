@@ -18,8 +18,8 @@ impl Tables {
         if self.is_64 { 24 } else { 16 }
     }
 
-    /// Index of the first symbol that the GNU hash table lists. The number of all symbols if that
-    /// table is absent or empty, and on MIPS.
+    /// Index of the first symbol that the GNU hash table lists. If that table is absent or empty,
+    /// and on MIPS, the result is the number of all symbols.
     pub fn unhashed_end(&self) -> SymbolIndex {
         let end = match &self.hash {
             HashTable::Gnu { base, buckets, translation: None, .. } if self.any_bucket(buckets) => {
@@ -52,7 +52,7 @@ impl Tables {
     }
 
     /// Translates the index of a chain word to the index of its symbol. Only objects for MIPS have
-    /// a table for this (`translation`). In others, both indices are equal.
+    /// a table for this (`translation`). In objects for other machines, both indices are equal.
     fn translate(&self, translation: Option<&Range<usize>>, base: u32, symbol: u32) -> Option<u32> {
         match translation {
             None => Some(symbol),
@@ -158,8 +158,9 @@ impl Tables {
     }
 
     /// The number of symbols, and the defect of buckets, chains or filter, if any. On MIPS, the
-    /// number is DT_MIPS_SYMTABNO. On other machines, the last chain ends at the last symbol.
-    /// There, the number is `None` if no symbol is hashed, or if that chain has no end.
+    /// number is DT_MIPS_SYMTABNO. On other machines, the last chain ends at the last symbol. On
+    /// these machines, the number is `None` if no symbol is hashed, or if the last chain has no
+    /// end.
     fn gnu_extent(&self) -> (Option<u32>, Option<&'static str>) {
         let HashTable::Gnu { bloom, buckets, chains, base, translation, .. } = &self.hash else {
             return (None, None);
@@ -167,7 +168,7 @@ impl Tables {
         let (words, _) = self.bytes[buckets.clone()].as_chunks::<4>();
         let order = if self.big { u32::from_be_bytes } else { u32::from_le_bytes };
         // An empty bucket contains 0, and 0 minus 1 wraps to the highest number. So an empty bucket
-        // is never the lowest.
+        // never determines `lowest`.
         let bounds = words.iter().fold((u32::MAX, 0), |(lowest, last), word| {
             let word = order(*word);
             (word.wrapping_sub(1).min(lowest), word.max(last))
@@ -210,8 +211,8 @@ impl Tables {
         symbols.take_while(is_symbol).any(|symbol| symbol.is_export())
     }
 
-    /// The defect of the buckets and chains of a SysV hash table, if any. In a circular chain, the
-    /// loader searches forever for a name that is not on it.
+    /// The defect of the buckets and chains of a SysV hash table, if any. If a chain is circular,
+    /// the loader's search for a name that is not on the chain never ends.
     fn sysv_fault(&self) -> Option<&'static str> {
         let HashTable::Sysv { buckets, chains, width } = &self.hash else {
             return self.defines_something().then_some(NO_BUCKETS);
@@ -227,8 +228,8 @@ impl Tables {
                 if *known == mark {
                     return Some("has a chain that runs in a circle");
                 }
-                // The rest belongs to the chain of an earlier bucket, which was followed to its
-                // end.
+                // The rest of this chain is also in the chain of an earlier bucket, and was
+                // followed to its end.
                 if *known != 0 {
                     break;
                 }
@@ -342,8 +343,8 @@ impl Tables {
     }
 
     /// Walks the chain of `hash` in a GNU hash table, from its start or from the symbol `from`.
-    /// Calls `visit` for each symbol with this hash, until `visit` returns `Some`. `None` if it
-    /// never does, or for another kind of table.
+    /// Calls `visit` for each symbol with this hash, until `visit` returns `Some`. `None` if
+    /// `visit` never returns `Some`, or for another kind of table.
     pub(super) fn walk_gnu<T>(
         &self,
         hash: u32,

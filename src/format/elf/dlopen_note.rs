@@ -29,7 +29,7 @@ pub struct DlopenNotes {
 /// A library without which the object does not work: one entry with the priority `required`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequiredLibrary {
-    /// The names that the object tries, in order; one is enough.
+    /// The names that the object tries, in order. One library that dlopen can open is enough.
     pub names: Vec<String>,
     /// The feature of the object that needs the library. Empty if the entry does not state one.
     pub feature: String,

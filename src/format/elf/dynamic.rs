@@ -127,8 +127,8 @@ impl Dynamic {
         out
     }
 
-    /// Position of the first entry whose value is the string table offset `name`, in bytes from the
-    /// start of the dynamic section. 0 if there is none.
+    /// Position of the first entry whose value is the string table offset `name`. The position is
+    /// in bytes from the start of the dynamic section. 0 if no entry has this value.
     pub(super) fn place_of_name(header: &Header, bytes: &[u8], name: u64) -> u64 {
         if header.is_64 {
             Self::place_of_name_as::<elf::FileHeader64<object::Endianness>>(header, bytes, name)
@@ -150,8 +150,8 @@ impl Dynamic {
         (at.unwrap_or(0) * each) as u64
     }
 
-    /// Handles a tag that exists only on MIPS, or that the reader treats differently there. Returns
-    /// false for all other tags, and on other machines.
+    /// Handles a tag that exists only on MIPS, or one that has another meaning on MIPS (DT_PLTGOT,
+    /// DT_GNU_HASH). Returns false for all other tags, and on other machines.
     fn take_mips(&mut self, tag: elf::DynamicTag, value: u64) -> bool {
         let Some(got) = &mut self.got else { return false };
         match tag {

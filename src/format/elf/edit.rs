@@ -22,18 +22,18 @@ pub struct Edited {
 
 /// The changes that a new link makes to an object.
 pub struct Relink<'a> {
-    /// True for names that the object itself will define. Its unversioned references to them
-    /// disappear.
+    /// True for names that the object itself will define. The object's unversioned references to
+    /// these names disappear.
     pub inside: &'a dyn Fn(&[u8]) -> bool,
-    /// Names that the object will refer to, besides its present ones.
+    /// Names that the object will refer to, in addition to its present references.
     pub outside: &'a [&'a [u8]],
     /// Names to add at the end of the DT_NEEDED entries.
     pub needs: &'a [&'a [u8]],
 }
 
 impl Object {
-    /// The object as the new link `relink` would make it. `None` if its tables were not kept, or a
-    /// table or a size would overflow.
+    /// The object as the new link `relink` would make it. `None` if the object's tables were not
+    /// kept, or if a table or a size would overflow.
     pub fn linked_again(&self, relocations: &Relocations, relink: &Relink<'_>) -> Option<Edited> {
         let tables = self.tables.as_ref()?;
         let bound = |reference: &&Reference| {
@@ -106,8 +106,8 @@ pub struct NewNeeds<'a> {
 }
 
 impl Object {
-    /// The object with another search path. `None` if its tables were not kept, or a size would
-    /// overflow.
+    /// The object with another search path. `None` if the object's tables were not kept, or if a
+    /// size would overflow.
     pub fn with_search_path(
         &self,
         relocations: &Relocations,
@@ -125,8 +125,8 @@ impl Object {
         Some(edited)
     }
 
-    /// The object with changed DT_NEEDED entries. `None` if its tables were not kept, or a size
-    /// would overflow.
+    /// The object with changed DT_NEEDED entries. `None` if the object's tables were not kept, or
+    /// if a size would overflow.
     pub fn with_needs(&self, relocations: &Relocations, change: NewNeeds<'_>) -> Option<Edited> {
         let none = Relink { inside: &|_| false, outside: &[], needs: &[] };
         let mut edited = self.linked_again(relocations, &none)?;

@@ -94,26 +94,27 @@ impl Tables {
         found.is_some()
     }
 
-    /// The symbols that the loader can bind other objects to.
+    /// The symbols to which the loader can bind other objects.
     pub fn exports(&self) -> impl Iterator<Item = Symbol<'_>> {
         self.indices().filter_map(|index| self.export(index))
     }
 
-    /// Reads the names of all symbols, for a caller that needs most of them. Otherwise, the names of
-    /// a large table are read page by page when they are first used.
+    /// Reads the names of all symbols, for a caller that needs most of them. Without this call, the
+    /// names of a large table are read page by page when they are first used.
     pub fn read_names(&self) {
         self.strings.read_whole();
     }
 
     /// The symbols of [`Self::exports`] that may have one of `names`, in the order of the symbol
-    /// table. The GNU hash table selects the symbols by hash, so few names are read. For an object
-    /// without such a table, the result is all exports.
+    /// table. The GNU hash table selects the symbols by hash, so few names are read. Exports that
+    /// this table does not list are always in the result. Without a GNU hash table, and on MIPS,
+    /// these are all exports.
     pub fn exports_of<'n>(&self, names: impl Iterator<Item = &'n [u8]>) -> Vec<Symbol<'_>> {
         self.indices_of(names).into_iter().filter_map(|index| self.export(index)).collect()
     }
 
-    /// The indices of the symbols, defined or not, that may have one of `names`. They are found as
-    /// in [`Self::exports_of`].
+    /// The indices of the symbols, defined or not, that may have one of `names`. The search is that
+    /// of [`Self::exports_of`].
     pub fn indices_of<'n>(&self, names: impl Iterator<Item = &'n [u8]>) -> Vec<SymbolIndex> {
         let mut found: Vec<SymbolIndex> = self.unhashed_indices().collect();
         for hash in names.map(hash::gnu).filter(|hash| self.bloom().may_hold(*hash)) {
@@ -151,7 +152,7 @@ impl Tables {
     }
 
     /// The symbol at `index`, if it is an export with the binding STB_GLOBAL. Most exports of C++
-    /// libraries are weak; their names are not read.
+    /// libraries are weak, and the names of weak symbols are not read.
     pub fn strong_export(&self, index: SymbolIndex) -> Option<Symbol<'_>> {
         let strong = self.has(index, |bind| bind == elf::STB_GLOBAL);
         let symbol = if strong { self.symbol(index) } else { None };

@@ -86,9 +86,9 @@ struct Walk {
 impl Object {
     /// Looks up a name, as `do_lookup_x` does for one link map. Does not consult the Bloom filter,
     /// because callers check it first. `limit` is the highest version index that the loader knows
-    /// for the object: 0 means none, and [`super::EVERY_VERSION`] means all. If needed files are
-    /// missing, the loader may know only some. `None` if no symbol matches, or if the tables were
-    /// not kept.
+    /// for the object: 0 means no versions, and [`super::EVERY_VERSION`] means all versions. The
+    /// loader may know only some versions if files that the object needs are missing. `None` if no
+    /// symbol matches, or if the tables were not kept.
     #[inline]
     pub fn find(&self, query: &SymbolQuery<'_>, limit: u16) -> Option<FoundSymbol> {
         self.find_from(query, limit, None)
@@ -189,8 +189,9 @@ impl Object {
 
 impl Tables {
     /// Walks the chain of a name in the object's hash table. `gnu` and `sysv` are the two hashes of
-    /// the name. In a GNU table, the walk starts at the symbol `first`, if given. Returns the first
-    /// `Some` of `visit`; `None` if no symbol gives one.
+    /// the name. In a GNU table, the walk starts at the symbol `first`, if given. Calls `visit` for
+    /// each symbol until `visit` returns `Some`, and returns this result. `None` if `visit` never
+    /// returns `Some`.
     pub(super) fn walk<T>(
         &self,
         gnu: u32,

@@ -1,8 +1,9 @@
-//! Foreign files: objects of other operating systems, code for kernels, devices and accelerators,
-//! core files, separate debug data, and code for machines without known loader rules. They are
-//! counted by kind and not audited. The kind follows from the header, the program headers, the
-//! notes in the file's first bytes, PT_INTERP, the needs and their versions, or for two kinds from
-//! the path.
+//! Foreign files, to which no known rules of a Linux loader apply. They are objects of other
+//! operating systems, code for kernels, devices and accelerators, core files, separate debug data,
+//! and code for machines without known loader rules. Reports count foreign files by kind, and the
+//! audit does not check them. The kind follows from the header, the program headers, the notes in
+//! the file's first bytes, PT_INTERP, and the needs and their versions. Two kinds follow from the
+//! path.
 //!
 //! `read` classifies each object, and `facts` adds the two kinds that a path decides.
 
@@ -54,20 +55,22 @@ pub enum Foreign {
 /// The properties of one kind of foreign files.
 struct ForeignKind {
     foreign: Foreign,
-    /// The key under which reports count such files.
+    /// The key under which reports count files of this kind.
     name: &'static str,
     /// The words for such a file in messages: `a kernel module`. For an operating system, the words
     /// precede a noun: `an Android`.
     what: &'static str,
-    /// EI_OSABI of its objects.
+    /// EI_OSABI of objects of this kind.
     osabi: Option<elf::OsAbi>,
-    /// The owner of the NT_GNU_ABI_TAG (type 1) note in each of its programs.
+    /// The owner of the NT_GNU_ABI_TAG (type 1) note in each program of this operating system.
     note: &'static [u8],
-    /// The operating system in the first word of its notes with the owner `GNU`.
+    /// The number of this operating system: the first word of an NT_GNU_ABI_TAG note with the owner
+    /// `GNU`.
     gnu: Option<u32>,
-    /// Prefixes of the paths of its loaders. PT_INTERP begins with one of them.
+    /// Prefixes of the paths of this system's loaders. PT_INTERP begins with one of these prefixes.
     interps: &'static [&'static str],
-    /// The name of its libc. Empty if the reader does not check the name of the libc.
+    /// The name of this system's libc in DT_NEEDED. Empty if the reader does not check the name of
+    /// the libc.
     libc: &'static [u8],
 }
 
@@ -193,7 +196,7 @@ const KINDS: &[ForeignKind] = &[
     },
 ];
 
-/// Libraries that an object needs besides `libc.so` only if it is linked against bionic.
+/// An object that needs `libc.so` and one of these libraries is linked against bionic.
 const BESIDE_BIONIC: [&[u8]; 4] = [b"libm.so", b"libdl.so", b"liblog.so", b"libandroid.so"];
 
 /// Upper bound for the number of PT_NOTE segments that are read; linkers write at most three.
@@ -286,8 +289,8 @@ impl Foreign {
             .or_else(|| is_of_unknown_machine(object).then_some(Self::Machine))
     }
 
-    /// The kind of an object at `path`. `None` if it is not foreign. The path decides if an object
-    /// is a kernel module or firmware.
+    /// The kind of an object at `path`. `None` if the object is not foreign. The path decides if an
+    /// object is a kernel module or firmware.
     pub fn at(path: &Path, object: &Object) -> Option<Self> {
         let path = path.as_os_str().as_bytes();
         match object.foreign {
@@ -305,7 +308,8 @@ impl Foreign {
     }
 }
 
-/// The foreign system that is named by a note of one segment; `None` if no note names one.
+/// The foreign system that a note in `bytes` names; `None` if no note names a foreign system.
+/// `bytes` is the content of one segment.
 fn of_bytes(bytes: &[u8], align: u64, endian: object::Endianness) -> Option<Foreign> {
     // Both classes have the same note format.
     type File = elf::FileHeader64<object::Endianness>;
@@ -361,7 +365,7 @@ fn needs(object: &Object, name: &[u8]) -> bool {
 }
 
 /// True for an object linked against bionic, the libc of Android. musl's libc is also named
-/// `libc.so`, but it has no versions, and there is no shared `libm.so` of musl.
+/// `libc.so`. But that libc has no versions, and musl has no shared `libm.so`.
 fn needs_bionic(object: &Object) -> bool {
     const LIBC: &[u8] = b"libc.so";
     if !needs(object, LIBC) {

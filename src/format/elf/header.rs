@@ -37,7 +37,8 @@ pub struct Header {
     /// Number of program headers (e_phnum).
     pub phnum: u16,
     /// e_shoff, and the end of the section headers as a file offset. Both are 0 without section
-    /// headers. With 65,280 sections or more, the end is that of the first section header.
+    /// headers. With 65,280 sections or more, the second value is the end of the first section
+    /// header.
     pub sections: (u64, u64),
     /// True if all program headers could be read.
     pub phdrs_present: bool,
@@ -78,8 +79,8 @@ impl Target {
 }
 
 impl Ident {
-    /// Copies the first bytes of a file from `head`, which must have 64 bytes unless the file is
-    /// shorter.
+    /// Copies the first bytes of a file from `head`, which must have at least 64 bytes unless the
+    /// file is shorter.
     pub fn new(head: &[u8]) -> Self {
         let mut bytes = [0; 20];
         let n = head.len().min(20);
@@ -162,8 +163,8 @@ impl Header {
             let e = if big { Endianness::Big } else { Endianness::Little };
             let (raw, _) = object::pod::from_bytes::<H>(head).ok()?;
             let shoff: u64 = raw.e_shoff(e).into();
-            // With 65,280 sections or more, e_shnum is 0 and the first section header has the
-            // number.
+            // With 65,280 sections or more, e_shnum is 0, and sh_size of the first section header
+            // is their number.
             let size = u64::from(raw.e_shnum(e).max(1)) * u64::from(raw.e_shentsize(e));
             let shend = if shoff == 0 { 0 } else { shoff.saturating_add(size) };
             Some(Header {

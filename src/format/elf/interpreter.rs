@@ -3,8 +3,8 @@
 //! release is used.
 //!
 //! These strings are compiled into the loader (`elf/dl-load.c` SYSTEM_DIRS, `elf/dl-cache.h`
-//! LD_SO_CACHE, `elf/dl-dst.h` DL_DST_LIB). Because the audit reads them from there, it needs no
-//! table of distributions for Nix, Guix, sysroots and biarch installs.
+//! LD_SO_CACHE, `elf/dl-dst.h` DL_DST_LIB). Because the audit reads them from the binary, it needs
+//! no table of distributions for Nix, Guix, sysroots and biarch installs.
 
 use super::{GlibcVersion, MuslVersion};
 use crate::format::{ReadError, read_range};
@@ -104,8 +104,8 @@ fn take_longer(best: &mut Vec<Vec<u8>>, run: &mut Vec<Vec<u8>>) {
 }
 
 /// The search directory at the end of `text`; `None` if there is none. If `first` is set, the
-/// directory may be the first of a run. Then other bytes may precede it: code, or a big-endian
-/// length.
+/// directory may be the first of a run. Other bytes may then precede the directory in `text`: code,
+/// or a big-endian length.
 fn directory(text: &[u8], first: bool) -> Option<&[u8]> {
     if !text.ends_with(b"/") {
         return None;
@@ -120,10 +120,10 @@ fn directory(text: &[u8], first: bool) -> Option<&[u8]> {
     is_dir.then_some(dir)
 }
 
-/// The value of `$LIB` if none follows the string `LIB` in the binary. `dir` is the loader's first
-/// search directory. The value is the longest string of the loader that starts with `lib` and is
-/// the end of `dir`. If no string matches, the value is the last part of `dir`, as glibc's Makefile
-/// derives it from slibdir.
+/// The value of `$LIB` if the binary has no value after the string `LIB`. `dir` is the loader's
+/// first search directory. The value is the longest string of the loader that starts with `lib` and
+/// is the end of `dir`. If no string matches, the value is the last part of `dir`, as glibc's
+/// Makefile derives it from slibdir.
 fn lib_of(dir: &[u8], bytes: &[u8]) -> Vec<u8> {
     let dir = dir.strip_suffix(b"/").unwrap_or(dir);
     let is_end = |text: &&[u8]| {

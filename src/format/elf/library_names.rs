@@ -8,23 +8,23 @@ use memchr::{memchr, memchr_iter, memmem, memrchr};
 use std::collections::BTreeSet;
 
 /// Number of bytes at the start of a file that are searched. The loaded segments of a library come
-/// before its debug data, and are rarely larger.
+/// before its debug data, and are rarely larger than this bound.
 const MOST: u64 = 64 << 20;
 /// Number of bytes that are read at a time.
 const CHUNK: u64 = 1 << 20;
 /// NAME_MAX (`linux/limits.h`), with the NULs before and after the name.
 const LONGEST: u64 = 255 + 2;
 
-/// Strings like `libfoo.so.1` in the first 64 MiB of a file. Names in its dynamic section are among
-/// them.
+/// Strings like `libfoo.so.1` in the first 64 MiB of a file. The result includes the names in the
+/// file's dynamic section.
 pub fn library_names(file: &Handle) -> Result<BTreeSet<Vec<u8>>, ReadError> {
     let mut out = BTreeSet::new();
     each_part(file, |bytes| out.extend(names(bytes).map(<[u8]>::to_vec)))?;
     Ok(out)
 }
 
-/// Strings that may be names of symbols, of up to 255 bytes, in the first 64 MiB of a file. Names
-/// in its dynamic symbol table are among them.
+/// Strings that may be names of symbols, of up to 255 bytes, in the first 64 MiB of a file. The
+/// result includes the names in the file's dynamic symbol table.
 pub fn identifiers(file: &Handle) -> Result<FastSet<Box<[u8]>>, ReadError> {
     let mut out = FastSet::default();
     let is_part = |b: &u8| b.is_ascii_alphanumeric() || b"_.$".contains(b);
@@ -42,8 +42,8 @@ pub fn identifiers(file: &Handle) -> Result<FastSet<Box<[u8]>>, ReadError> {
     Ok(out)
 }
 
-/// Calls `each` with overlapping parts of a file. At least one part contains each string of up to
-/// 255 bytes completely.
+/// Calls `each` with overlapping parts of a file. Each string of up to 255 bytes is completely
+/// inside at least one part.
 fn each_part(file: &Handle, mut each: impl FnMut(&[u8])) -> Result<(), ReadError> {
     let end = file.stat().len.min(MOST);
     let mut at = 0;

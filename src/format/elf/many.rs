@@ -1,6 +1,6 @@
 //! Begins many lookups in one GNU hash table together. A lookup waits for memory four or five
 //! times, and each address depends on the previous read. This module does each step in the hash
-//! table for all names before the next step, and then reads symbols and names in groups of
+//! table for all names before the next step. Then it reads symbols and names in groups of
 //! [`GROUP`]. The processor thus overlaps the waits.
 //! [`Object::find_from`](super::Object::find_from) continues from the result, in the same chain.
 

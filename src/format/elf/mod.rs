@@ -68,12 +68,12 @@ pub struct Object {
     /// [`Foreign::at`] also considers the path.
     pub foreign: Option<Foreign>,
     /// The loader's message if it refuses to map the object as a library (`elf/dl-load.c`,
-    /// `_dl_map_object_from_fd`). `None` if all checks pass, and for files that are not read that
-    /// far, such as relocatable objects.
+    /// `_dl_map_object_from_fd`). `None` if all checks pass, and for files in which the reader does
+    /// not reach these checks, such as relocatable objects.
     pub refused: Option<&'static str>,
     /// The loader's message if it refuses the object because of its segments. `None` if all checks
-    /// pass, and for files without a dynamic section. An entry point with such segments is refused
-    /// too, by the loader or by the kernel.
+    /// pass, and for files without a dynamic section. The loader or the kernel also refuses an
+    /// entry point with these segments.
     pub unmappable: Option<&'static str>,
     /// The program headers of a program or shared object. Empty for relocatable objects, core files
     /// and device code, and if the headers are truncated or have a wrong entry size.
@@ -86,7 +86,8 @@ pub struct Object {
     pub interp: Option<Str>,
     /// DT_NEEDED, DT_AUXILIARY and DT_FILTER in the order of the dynamic section.
     pub needs: Box<[DynamicNeed]>,
-    /// Number of needs beyond the 100,000 in `needs`. They are counted but not read.
+    /// Number of needs after the first 100,000, which are in `needs`. The reader counts the other
+    /// needs without reading their names.
     pub needs_left_out: usize,
     /// DT_SONAME. If the tag is repeated, the last one is used, as in `elf/get-dynamic-info.h`.
     pub soname: Option<Str>,
@@ -168,8 +169,8 @@ pub enum Role {
     Broken,
 }
 
-/// The dynamic tag that names a library. It determines the load order, and if the library may be
-/// missing (`elf/dl-deps.c`).
+/// The dynamic tag that names a library. The tag determines when the loader loads the library, and
+/// if the library may be missing (`elf/dl-deps.c`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum NeedKind {
     /// DT_NEEDED: an ordinary dependency, which must be found.
@@ -211,7 +212,7 @@ pub struct Reference {
 struct NameLen(u16);
 
 impl NameLen {
-    /// Marks a name of 65,535 bytes or more. Its end is found by its NUL.
+    /// Marks a name of 65,535 bytes or more. The name ends at its NUL.
     const OF_STRING: u16 = u16::MAX;
 
     fn of(name: &[u8]) -> Self {
@@ -236,11 +237,12 @@ pub enum RefKind {
         /// True for STB_WEAK: no library has to define the symbol.
         weak: bool,
     },
-    /// Defined in the object, but a lookup in the object's hash table does not find it.
+    /// Defined in the object, but a lookup in the object's hash table does not find the definition.
     Unhashed,
 }
 
-/// The size in bytes of a program's data symbol, stored in 56 bits. No address space is larger.
+/// The size in bytes of a program's data symbol, stored in 56 bits. No address space has more than
+/// 2^56 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CopySize([u8; 7]);
 
@@ -349,14 +351,14 @@ impl Object {
         self.soname.map(|s| self.str(s))
     }
 
-    /// The text of the search path that the loader uses: DT_RUNPATH, else DT_RPATH. `None` if it is
-    /// absent or empty (`elf/dl-load.c`, `decompose_rpath`).
+    /// The text of the search path that the loader uses: DT_RUNPATH, else DT_RPATH. `None` if both
+    /// tags are absent, or if the text is empty (`elf/dl-load.c`, `decompose_rpath`).
     pub fn search_path(&self) -> Option<&[u8]> {
         let text = self.str(self.runpath.or(self.rpath)?);
         Some(text).filter(|text| !text.is_empty())
     }
 
-    /// The bytes of the path in PT_INTERP. `None` if the object has no such path.
+    /// The bytes of the path in PT_INTERP. `None` without PT_INTERP, or if its content has no NUL.
     pub fn interp(&self) -> Option<&[u8]> {
         self.interp.map(|s| self.str(s))
     }
@@ -399,8 +401,8 @@ impl Object {
 #[derive(Default)]
 struct TextBuilder {
     text: Vec<u8>,
-    /// Upper bound of the collected bytes. In a hostile file, all names may share one long string
-    /// of the string table, which would be copied for each name.
+    /// Upper bound of the collected bytes. In a hostile file, all names may be the same long
+    /// string. Without this bound, the builder would copy that string for each name.
     most: usize,
     /// True if a string was dropped because it did not fit.
     overrun: bool,

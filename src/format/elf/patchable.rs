@@ -19,7 +19,8 @@ type Verdaux = elf::Verdaux<Endianness>;
 /// Upper bound, in bytes, for one table. A file with a larger table is treated as a file that
 /// patchelf cannot change.
 const MOST_TABLE: u64 = 1 << 30;
-/// Upper bound, in bytes, for the text of a search path. A longer path is treated as shared.
+/// Upper bound, in bytes, for the text of a search path. A longer path is treated as one that
+/// shares bytes with another name.
 const MOST_PATH: u64 = 64 << 10;
 /// Maximum length, in bytes, of padding: zeros at the end of a file that are not a payload.
 const MOST_PADDING: u64 = 4 << 10;
@@ -158,7 +159,7 @@ impl<'f, H: FileHeader<Endian = Endianness>> Image<'f, H> {
         };
         let (start, size): (u64, u64) =
             (entry.d_val(self.e).into(), strings.sh_size(self.e).into());
-        // The byte before the text shows if a longer string ends with it.
+        // The byte before the text shows if the text is the end of a longer string.
         let before = start.min(1);
         let from = start - before;
         let most = size.checked_sub(from)?.min(MOST_PATH);
@@ -258,7 +259,7 @@ impl<'f, H: FileHeader<Endian = Endianness>> Image<'f, H> {
         let all = segments.chain(sections).chain(headers);
         let end = all.map(|(offset, size): (u64, u64)| offset.saturating_add(size)).max()?;
         let rest = self.file.stat().len.saturating_sub(end);
-        // strip leaves zeros behind the section headers of a file that patchelf changed.
+        // strip leaves zeros after the section headers of a file that patchelf changed.
         let is_zero = |rest: Vec<u8>| rest.iter().all(|byte| *byte == 0);
         Some(rest > MOST_PADDING || !is_zero(read_range(self.file, end, rest).ok()?))
     }

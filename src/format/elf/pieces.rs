@@ -102,8 +102,9 @@ pub(super) fn shorten(pieces: &mut [Piece], file_len: u64, defects: &mut Vec<Def
     }
 }
 
-/// Reads the pieces into one buffer and records the position of each there. Pieces in `head`, the
-/// file's first bytes, are not read again: six of ten libraries and programs have all tables there.
+/// Reads the pieces into one buffer, and records the position of each piece in this buffer. Pieces
+/// in `head`, the file's first bytes, are not read again: six of ten libraries and programs have
+/// all tables in `head`.
 ///
 /// `scratch` is a buffer to reuse, with its maximum size in bytes. Reusing its pages is cheaper
 /// than touching new ones. If `scratch` is `None` or too small, the result is a new buffer of
@@ -139,8 +140,9 @@ pub(super) fn read_pieces(
             }
             (None, true) => file.read_at(&mut buffer[base..base + len], run.offset)?,
             (None, false) => {
-                // This read may also fill the room of later runs, which overwrite it. Clearing the
-                // room first would cost more.
+                // This read may fill the buffer to its capacity, beyond the end of the run.
+                // `truncate` drops the bytes beyond. Reading only the run would require clearing
+                // the buffer first, which costs more.
                 file.read_on(&mut buffer, run.offset)?;
                 buffer.truncate(base + len);
                 buffer.len() - base

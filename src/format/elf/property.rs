@@ -1,5 +1,5 @@
-//! Reads one property of an object from its notes of the type NT_GNU_PROPERTY_TYPE_0: programs may
-//! use its data and functions only through pointers.
+//! Reads one property of an object from its notes of the type NT_GNU_PROPERTY_TYPE_0. An object
+//! with this property allows programs to use its data and functions only through pointers.
 
 use super::Header;
 use super::foreign::{MOST_NOTES, Notes};
@@ -25,7 +25,8 @@ pub(super) fn needs_indirect_access(header: &Header, head: &[u8], notes: &[Notes
     })
 }
 
-/// The bits of GNU_PROPERTY_1_NEEDED in the notes of one segment. `None` if no note has it.
+/// The bits of GNU_PROPERTY_1_NEEDED in the notes of one segment. `None` if no note has this
+/// property.
 fn needed<F: FileHeader>(endian: F::Endian, align: F::Word, bytes: &[u8]) -> Option<u32> {
     let mut notes = NoteIterator::<F>::new(endian, align, bytes).ok()?;
     while let Ok(Some(note)) = notes.next() {

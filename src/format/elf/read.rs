@@ -32,8 +32,8 @@ use std::sync::Arc;
 /// four times the size of the string table.
 const ROOM: usize = 64 << 10;
 
-/// Initial capacity of each thread's buffer for strings, in bytes. A buffer that grows later moves
-/// to pages that the thread has not touched yet.
+/// Initial capacity of each thread's buffer for strings, in bytes. Growing the buffer later would
+/// move it to pages that the thread has not touched yet.
 const ROOM_AT_ONCE: usize = 1 << 20;
 
 /// Size in bytes up to which the tables of a program are kept. Reading such small tables again
@@ -282,8 +282,8 @@ impl ObjectReader<'_> {
         self.segments.refused.or(none)
     }
 
-    /// The message of the loader's first check that fails, between opening and mapping a library.
-    /// The checks are in the order of the loader.
+    /// The loader's message for the first failing check between the opening and the mapping of a
+    /// library. The checks are in the loader's order.
     fn refusal(&self, object: &Object, dynamic: Option<&Dynamic>) -> Option<&'static str> {
         if let Some(text) = self.unmappable() {
             return Some(text);
@@ -303,8 +303,8 @@ impl ObjectReader<'_> {
     fn read_tables(&mut self, object: &mut Object, dynamic: &Dynamic) -> Result<(), ReadError> {
         let mut pieces = pieces(&self.segments, dynamic, &mut object.defects);
         pieces::shorten(&mut pieces, self.file.stat().len, &mut object.defects);
-        // Large programs contain half of all table bytes, and lookups rarely find a definition in a
-        // program.
+        // The tables of large programs are dropped: they have half of all table bytes, and lookups
+        // rarely find a definition in a program.
         let shared = dynamic.soname.is_some() || object.interp.is_none();
         let is_small = pieces.iter().map(|piece| piece.len).sum::<u64>() <= SMALL;
         let keep = self.reading.tables || !self.reading.lean && (shared || is_small);
@@ -419,8 +419,8 @@ impl ObjectReader<'_> {
         if let (Some(name), Some((start, size)), Some(_)) =
             (outside, self.segments.dynamic, dynamic.strtab)
         {
-            // This reads the section again for the position of the entry. Storing all positions
-            // would cost memory in every valid file.
+            // Reads the dynamic section again, for the position of the entry. Storing the positions
+            // of all entries would cost memory for every valid file.
             let bytes = slice_or_read(self.file, self.head, start, size)?;
             let at = start + Dynamic::place_of_name(&object.header, &bytes, name);
             let what = "holds a name that lies outside the string table";

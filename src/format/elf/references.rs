@@ -24,8 +24,8 @@ fn is_surely_undefined(symbol: &Symbol<'_>) -> bool {
 }
 
 impl ObjectReader<'_> {
-    /// Collects the references of an object. `copied` has the symbols of its copy relocations;
-    /// `None` if they are unknown.
+    /// Collects the references of an object. `copied` has the symbols of the object's copy
+    /// relocations; `None` if these symbols are unknown.
     pub(super) fn take_references(
         &mut self,
         object: &Object,

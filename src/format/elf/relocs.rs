@@ -44,7 +44,7 @@ impl TablePosition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Relocation(u32);
 
-/// Exclusive upper bound of the symbol indices that fit into 30 bits. A symbol table with so many
+/// Exclusive upper bound of the symbol indices that fit into 30 bits. A symbol table with 2^30
 /// entries has at least 16 GiB.
 const MOST_SYMBOLS: u32 = 1 << 30;
 
@@ -138,7 +138,7 @@ fn read_at(
     for (place, addends) in [(places.rel, false), (rela, true), (plt, places.plt_is_rela)] {
         let Some(place) = place else { continue };
         let entry = entry_size(object, addends);
-        // The loader continues while an entry starts inside the table.
+        // The loader also processes a last entry that starts inside the table and ends outside.
         let size = place.size.next_multiple_of(entry);
         if size != place.size {
             let what = "have a size that is no multiple of an entry's";
@@ -226,7 +226,7 @@ struct Decoder<'m> {
     machine: &'m Machine,
     /// The type of the preceding entry. Entries of one type are usually adjacent.
     last: RelocationKind,
-    /// Index in the part of the first entry whose type the loader does not know.
+    /// Index, within the part, of the first entry whose type the loader does not know.
     unknown: Option<usize>,
 }
 

@@ -31,7 +31,8 @@ struct LoadSegment {
     filesz: u64,
 }
 
-/// The facts from the program headers, or from the section headers of an interface stub.
+/// The facts from the program headers, or from the section headers of an interface stub. A stub is
+/// a shared library without program headers, which only linkers read.
 #[derive(Default)]
 pub(super) struct Segments {
     loads: Vec<LoadSegment>,
@@ -169,7 +170,7 @@ impl Segments {
     }
 
     /// The file offset of the byte at `vaddr`, and the number of bytes from there to the end of the
-    /// segment in the file. An error if no PT_LOAD has the byte in the file.
+    /// segment in the file. An error if no PT_LOAD maps a byte of the file to `vaddr`.
     pub(super) fn file_offset(&self, vaddr: u64, table: Table) -> Result<(u64, u64), Defect> {
         self.loads
             .iter()

@@ -98,7 +98,7 @@ fn is_empty(file: &Handle) -> Option<bool> {
         // The loader calls no function at address 0.
         let Some(address) = address.filter(|address| *address != 0) else { continue };
         // Only functions in `.init` and `.fini` are compared with `EMPTY`. Its `..` matches any
-        // displacement, so the same bytes elsewhere may call other code.
+        // displacement, so the same bytes in another section may call other code.
         if address_of(file, section) != Some(address) {
             return Some(false);
         }

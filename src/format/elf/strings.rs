@@ -1,9 +1,9 @@
-//! The dynamic string table of an object. Usually it is in one buffer with the other tables. A
-//! large string table stays in the file, and lookups read only the pages that they need. These
-//! pages contain the names of undefined symbols of the object, and the names that other objects
-//! refer to.
+//! The dynamic string table of an object. Usually this table is in one buffer with the other
+//! tables. A large string table stays in the file, and lookups read only the pages that they need.
+//! These pages contain the names of undefined symbols of the object, and the names that other
+//! objects refer to.
 //!
-//! The file of such a table stays open.
+//! The file of a large string table stays open.
 
 use super::pieces::Piece;
 use crate::format::{Defect, Table, c_string};
@@ -17,8 +17,8 @@ use std::sync::{Arc, OnceLock};
 const LARGE: u64 = 1 << 20;
 /// Size of a page of the table, in bytes.
 const PAGE: usize = 4 << 10;
-/// Bytes to read beyond a page, tried in turn until the last name of the page ends. If a name is
-/// longer, the whole table is read.
+/// Bytes to read beyond a page, tried in turn until the last name of the page ends. If the last
+/// name is longer than all of these, the whole table is read.
 const MARGINS: [usize; 3] = [256, 4 << 10, 64 << 10];
 
 /// Where the string table is: in the buffer, or in the file, from which it is read on demand.
@@ -37,7 +37,7 @@ pub(super) struct LateStrings {
     offset: u64,
     len: usize,
     /// The pages that were read, each up to the end of the last string that starts on it. A page is
-    /// empty if that end is too far away, or if it could not be read.
+    /// empty if that end is too far away, or if the page could not be read.
     pages: Box<[OnceLock<Box<[u8]>>]>,
     whole: OnceLock<Vec<u8>>,
     /// Set if reading a page failed, or if the file had changed by then.
@@ -95,7 +95,8 @@ impl<'t> StringSource<'t> {
         }
     }
 
-    /// The string at `offset`, without its NUL; `None` if it has no NUL or `offset` is outside.
+    /// The string at `offset`, without its NUL; `None` if the string has no NUL, or if `offset` is
+    /// outside of the table.
     pub(super) fn at(self, offset: usize) -> Option<&'t [u8]> {
         match self {
             Self::Inside(strings) => c_string(strings, offset),
@@ -118,7 +119,7 @@ impl<'t> StringSource<'t> {
 
 impl LateStrings {
     /// Takes the string table out of `pieces` if it is large and `file` can be kept open. `None` if
-    /// it stays in `pieces`.
+    /// the string table stays in `pieces`.
     pub(super) fn take(
         pieces: &mut Vec<Piece>,
         file: &Handle,
@@ -174,8 +175,8 @@ impl LateStrings {
     }
 
     /// Reads `len` bytes of the table, or fewer at its end. `None` if they cannot be read. If the
-    /// file was modified meanwhile, the new bytes are used and the change is reported. Usually the
-    /// new bytes equal the old ones.
+    /// file was modified after it was opened, the new bytes are used, and a defect records the
+    /// change. Usually the new bytes equal the old ones.
     fn read(&self, start: usize, len: usize) -> Option<Vec<u8>> {
         let len = len.min(self.len - start);
         let read = self.file.read_new(len, self.offset + start as u64);

@@ -41,7 +41,7 @@ fn each<H: FileHeader<Endian = Endianness>>(
     let Ok((raw, _)) = object::pod::from_bytes::<H>(head) else { return Ok(false) };
     let offset: u64 = raw.e_shoff(e).into();
     let each = size_of::<H::SectionHeader>() as u64;
-    // With 65,280 section headers or more, their number is in the first one.
+    // With 65,280 section headers or more, sh_size of the first one is their number.
     let count = match raw.e_shnum(e) {
         0 if offset != 0 => {
             let first = read_range(file, offset, each)?;

@@ -1,9 +1,9 @@
 //! The dynamic tables of an object for lookups: symbols, strings, version indices and a hash table,
 //! in one buffer that is searched in place. Large string tables stay in the file.
 //!
-//! Every extent is validated once, when the tables are made, and slices check every access again.
-//! As in `elf/dl-lookup.c`, a lookup compares names only if their hashes are equal. `find` looks up
-//! one name, and [`Tables::symbols`] lists all symbols.
+//! The reader validates every extent once, when it makes the tables, and the bounds checks of
+//! slices validate every access again. As in `elf/dl-lookup.c`, a lookup compares names only if
+//! their hashes are equal. `find` looks up one name, and [`Tables::symbols`] lists all symbols.
 
 use super::SymbolIndex;
 use super::got::is_unmarked;
@@ -131,8 +131,8 @@ pub(super) fn allowed(kind: u8) -> bool {
     )
 }
 
-/// True if an entry can be a definition (`check_match`). With the value 0, it must be absolute or
-/// thread-local.
+/// True if an entry can be a definition (`check_match`). An entry with the value 0 must be absolute
+/// or thread-local.
 pub(super) fn has_place(value: u64, section: u16, kind: u8) -> bool {
     value != 0 || section == elf::SHN_ABS.0 || kind == elf::STT_TLS.0
 }

@@ -21,7 +21,8 @@ const MOST_TABLE: usize = 4 << 20;
 const MOST_TAKEN: u64 = 3 * MOST_KEPT;
 
 /// The memory, in bytes, for all bundles that are inflated at the same time. A thread waits until
-/// enough of it is free. So the need for memory does not grow with the number of threads.
+/// enough of this memory is free, so the need for memory does not grow with the number of
+/// threads.
 static ROOM: Room = Room { left: Mutex::new(512 << 20), freed: Condvar::new() };
 
 struct Room {

@@ -1,8 +1,9 @@
 //! Device code in programs and libraries. Wrappers in `.hipFatBinSegment` and `.nvFatBinSegment`
-//! point to bundles and fat binaries. Other sections contain offload binaries. The runtimes of HIP
-//! and CUDA get the address of the wrapper and follow its pointer. This module follows the pointers
-//! too. It finds wrappers by section names, and without such sections by their magic numbers.
-//! Relocatable objects have no addresses, so their sections are read without wrappers.
+//! point to bundles and fat binaries. Other sections contain offload binaries. The runtimes of
+//! HIP and CUDA get the address of the wrapper and follow its pointer. This module follows the
+//! pointers too. It finds wrappers by the names of their sections. If an object has no such
+//! sections, the module searches for the magic numbers of wrappers. Relocatable objects have no
+//! addresses, so their sections are read without wrappers.
 
 use super::bytes::{Bytes, u32_at, u64_at};
 use super::{DeviceCode, DeviceDefect, kpack, nv};
@@ -50,7 +51,8 @@ pub(super) struct DeviceCodePlaces {
     /// `.hip_fatbin` sections, which hold bundles. They are read if the object has no wrappers.
     /// Otherwise they are only searched for bundles to which no wrapper points.
     pub(super) hip_sections: Vec<Extent>,
-    /// `.nv_fatbin` sections, which hold fat binaries. They are read only without wrappers.
+    /// `.nv_fatbin` sections, which hold fat binaries. They are read only if the object has no
+    /// wrappers.
     pub(super) nv_sections: Vec<Extent>,
     /// Sections that hold offload binaries, as LLVM writes them.
     pub(super) offloading: Vec<Extent>,
@@ -247,8 +249,8 @@ impl<'a> Elf<'a> {
         Ok(out)
     }
 
-    /// Searches writable segments for wrappers. This is for objects whose section headers show
-    /// neither wrappers nor HIP's bundles.
+    /// Searches writable segments for wrappers. The caller needs this search for objects whose
+    /// section headers show neither wrappers nor HIP's bundles.
     fn search_wrappers(&self, code: &mut DeviceCode) -> Result<Vec<Wrapper>, ReadError> {
         let mut out = Vec::new();
         for load in self.loads.iter().filter(|load| load.is_writable) {

@@ -24,10 +24,10 @@ pub(super) fn most(method: Compression, len: u64) -> u64 {
     }
 }
 
-/// The first `want` inflated bytes. The result is shorter if the stream ends earlier or is damaged,
-/// or if the first [`MOST_BLOCKS`] blocks of a zstd stream inflate to fewer bytes. `None` if no
-/// byte can be inflated. For a zstd stream, also `None` if the frame header or one of the blocks
-/// that are read first is damaged or cut short.
+/// The first `want` inflated bytes. The result is shorter if the stream ends earlier or is
+/// damaged. It is also shorter if the first [`MOST_BLOCKS`] blocks of a zstd stream inflate to
+/// fewer bytes. `None` if no byte can be inflated. For a zstd stream, also `None` if the frame
+/// header or one of the blocks that are read first is damaged or cut short.
 pub(super) fn head(
     bytes: Bytes<'_>,
     method: Compression,

@@ -1,7 +1,8 @@
-//! kpack files, which hold the device code of programs and libraries, usually one file for each GPU
-//! (`multi_arch_packaging_with_kpack.md` of ROCm's rocm-kpack). A wrapper in the program, with the
-//! magic number `HIPK`, points to a MessagePack map with the paths of these files. A kpack file has
-//! a table of contents at its end. This module lists its code objects without reading them.
+//! kpack files, which hold the device code of programs and libraries, usually one file for each
+//! GPU (`multi_arch_packaging_with_kpack.md` of ROCm's rocm-kpack). A wrapper in the program,
+//! with the magic number `HIPK`, points to a MessagePack map with the paths of these files. A
+//! kpack file has a table of contents at its end. This module lists the code objects of a kpack
+//! file without reading them.
 
 use super::bytes::{Bytes, u32_at, u64_at};
 use super::msgpack::{MsgpackReader, MsgpackValue};

@@ -1,6 +1,6 @@
 //! Device code: code objects for GPUs, the bundles that hold them, and the programs and libraries
-//! that hold bundles. A file's format is recognised by its content, not by its name: one directory
-//! may have `.co` files that are ELF, plain bundles and compressed bundles.
+//! that hold bundles. The content of a file decides its format, not its name. In one directory,
+//! `.co` files may be ELF files, plain bundles and compressed bundles.
 //!
 //! [`read`] lists the device code of a file. The function reads tables and headers, and [`Depth`]
 //! selects further reads.
@@ -36,8 +36,9 @@ use std::sync::Arc;
 pub struct Depth {
     /// True to read the notes of code objects that are not compressed.
     pub notes: bool,
-    /// Limit, in bytes, for the sum of the stated sizes of the compressed bundles that are inflated
-    /// whole and checked. If `None`, only the tables of compressed bundles are read.
+    /// Compressed bundles are inflated whole and checked. The sum of their stated sizes, in
+    /// bytes, may not exceed this limit. If the limit is `None`, only the tables of compressed
+    /// bundles are read.
     pub inflate: Option<u64>,
 }
 
@@ -137,7 +138,7 @@ impl Compression {
 pub struct Container {
     /// The format, such as a compressed bundle of Clang.
     pub kind: ContainerKind,
-    /// The member that holds it, if the file is an archive.
+    /// The member that holds the container, if the file is an archive.
     pub member: Option<Arc<[u8]>>,
     /// The version of the format, as the container states it. `None` if the format has no version,
     /// or if it could not be read.
@@ -149,8 +150,8 @@ pub struct Container {
     /// The compression method of a compressed bundle, or of an image in a fat binary. `None`
     /// without compression, and for other methods.
     pub compression: Option<Compression>,
-    /// The inflated size in bytes, as stated by its header. `None` unless it is a compressed
-    /// bundle.
+    /// The inflated size of a compressed bundle in bytes, as its header states it. `None` for
+    /// other containers.
     pub uncompressed_size: Option<u64>,
     /// Offset in the container at which the magic number of a compressed bundle occurs again,
     /// inside the compressed payload; `None` if it does not. Readers that search for the next
@@ -368,8 +369,8 @@ fn unregistered(
     Ok(())
 }
 
-/// Reads containers that follow each other, with only zeros between them. Magic numbers are not
-/// searched for, because code objects may contain the same bytes.
+/// Reads containers that follow each other, with only zeros between them. The function does not
+/// search for magic numbers, because code objects may contain the same bytes.
 fn concatenated(
     bytes: Bytes<'_>,
     part: Extent,

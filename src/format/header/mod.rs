@@ -23,7 +23,7 @@ const DEEPEST: usize = 1000;
 pub struct Include {
     /// The name as written.
     pub name: Vec<u8>,
-    /// True for `"name"`: the directory of the file is searched first.
+    /// True for `"name"`: compilers first search the directory of the including file.
     pub quoted: bool,
     /// The line of the directive, from 1.
     pub line: u32,
@@ -63,7 +63,7 @@ pub fn certain(text: &[u8]) -> Vec<Include> {
 
 /// One `#if` up to its `#endif`.
 struct ConditionalGroup {
-    /// True if the lines around it are compiled.
+    /// True if the lines around the group are compiled.
     outer: Truth,
     /// True if an earlier branch was compiled.
     taken: Truth,

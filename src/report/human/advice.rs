@@ -72,8 +72,8 @@ impl Sheet<'_> {
         first.library.as_deref().map(show).or_else(provider).unwrap_or_default()
     }
 
-    /// Adds to `text`, which precedes a command, that paths are relative to the staging directory.
-    /// Without stages, `text` stays as it is.
+    /// Adds to `text`, which precedes a command, a note that paths are relative to the staging
+    /// directory. Without stages, `text` stays as it is.
     pub(super) fn in_stage(&self, text: &str) -> String {
         let place = if self.report.layers.is_some() { ", in the staging directory" } else { "" };
         format!("{text}{place}")
@@ -143,7 +143,7 @@ impl Sheet<'_> {
         defining_all(entry, installed).next().is_some()
     }
 
-    /// Writes the command that regenerates a list of archives, for a list that omits some of them.
+    /// For a list that omits needed archives, writes the command that regenerates the list.
     fn regenerate(&self, entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
         let mut fixes = entry.findings.iter().flat_map(|finding| &finding.fix);
         let listed = fixes.find(|fix| fix.intent == FixKind::AddToList);
@@ -284,8 +284,8 @@ impl Sheet<'_> {
     }
 }
 
-/// The library that should define all symbols of an entry, by the versions of the references.
-/// `None` if there is no such library, or if there are several.
+/// The library that should define all symbols of an entry, according to the versions of the
+/// references. `None` if there is no such library, or if there are several.
 fn only_library<'e>(entry: &ReportEntry<'e>) -> Option<&'e [u8]> {
     let mut libraries = entry.findings.iter().map(|finding| finding.library.as_deref());
     let first = libraries.next()??;

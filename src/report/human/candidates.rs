@@ -23,7 +23,7 @@ const MOST_FIXES: usize = 20;
 /// not use it.
 struct CandidateFile<'a> {
     name: String,
-    /// The label of its line.
+    /// The label of the candidate's line.
     label: &'static str,
     reason: Option<&'a str>,
     symbols: BTreeSet<&'a [u8]>,

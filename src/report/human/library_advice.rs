@@ -132,8 +132,8 @@ impl Sheet<'_> {
         page.help(&self.in_stage(&text), Some(&command))
     }
 
-    /// The nearest reachable candidate for a finding, with the entry for a search path that leads
-    /// to it. Candidates of the system are used only if there are no others.
+    /// The nearest reachable candidate for a finding, with the search-path entry that leads to the
+    /// candidate. Candidates of the system are used only if there are no others.
     fn nearest_way<'e>(&'e self, finding: &'e ReportFinding) -> Option<(&'e Path, Vec<u8>)> {
         let candidates = self.entries.causes.evidence(finding, EvidenceKind::Candidate);
         let candidates = candidates.filter(|one| !one.is_program() && one.entry.is_some());
@@ -209,7 +209,7 @@ impl Sheet<'_> {
 }
 
 /// The advice for a library without a candidate: a command that finds the package of the library,
-/// or one that adds the library to the wheel.
+/// or a command that adds the library to the wheel.
 fn install(finding: &ReportFinding, library: &str) -> String {
     let shown = name(library);
     let path = finding.full_path();

@@ -24,8 +24,8 @@ use std::path::Path;
 
 /// A report with more entries than this has at most [`MOST_LINES`] lines of entries without `-v`.
 const FEW_ENTRIES: usize = 3;
-/// Upper bound for the lines of all entries. Together with the summary, they fit a screen of 60
-/// lines. The first entry is always shown.
+/// Upper bound for the lines of all entries. These lines and the summary fit a screen of 60 lines.
+/// The first entry is always shown.
 const MOST_LINES: usize = 40;
 /// Upper bound for the findings that an entry lists one by one without `-v`.
 const MOST_FINDINGS: usize = 20;
@@ -179,7 +179,7 @@ impl Sheet<'_> {
     }
 
     /// With `-v`, writes each finding with its own evidence, and the command with which another
-    /// tool shows it. Findings about symbols are skipped, because other sections list them.
+    /// tool shows the defect. Findings about symbols are skipped, because other sections list them.
     fn each(&self, entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
         let several = entry.findings.len() > 1;
         for finding in entry.findings.iter().filter(|finding| finding.symbol.is_none()) {

@@ -1,5 +1,5 @@
-//! The paths that the loader tried for a library. Paths that nearly fit come first. The default
-//! directories share a line.
+//! The paths that the loader tried for a library. Paths with an existing file that cannot be loaded
+//! come first. The default directories share a line.
 
 use super::Sheet;
 use crate::finding::{Evidence, EvidenceKind};

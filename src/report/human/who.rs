@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of files that are listed without counts by directory.
+/// Maximum number of files that are listed one by one. More files are counted by directory.
 const FEW: usize = 6;
 /// Maximum number of files of one directory, and of entry points, that are listed without `-v`.
 const MOST_NAMES: usize = 3;

@@ -108,8 +108,8 @@ impl Report {
     }
 }
 
-/// The links to directories. `None` if the report does not list them; the audit may still have
-/// resolved them for a policy.
+/// The links to directories. `None` if the report does not list these links. The audit may still
+/// have resolved them for a policy.
 fn directory_links(audit: &Audit, plan: &Plan) -> Option<Vec<DirectoryLink>> {
     if !plan.lists_directory_links() {
         return None;
@@ -277,7 +277,8 @@ impl<'a> Naming<'a> {
     }
 }
 
-/// Waivers by address, so that findings with the same waiver share one copy.
+/// Waivers, keyed by the address of the applied waiver. Findings with the same waiver share one
+/// copy.
 #[derive(Default)]
 struct Waivers(FastMap<usize, Arc<ReportWaiver>>);
 

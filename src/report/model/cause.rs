@@ -86,7 +86,8 @@ pub struct AffectedDirectory {
     pub findings: usize,
 }
 
-/// The text after the kind in the id of a cause without a known provider. The object follows.
+/// The text after the kind in the id of a cause without a known provider. The key of the object
+/// follows.
 const UNKNOWN_KEY: &str = ":unknown ";
 
 /// Kinds of causes.
@@ -238,7 +239,7 @@ fn in_package(package: &str, path: &[u8]) -> String {
 }
 
 /// The text for a file in the ids of causes: package and path below the prefix. For a file outside
-/// of all prefixes it is the file name, because the directory may depend on the build.
+/// of all prefixes, the text is the file name, because the directory may depend on the build.
 fn file_key(path: &Path, prefixes: &Prefixes) -> String {
     let located = prefixes.locate(path);
     match &located.prefix {
@@ -251,7 +252,7 @@ fn file_key(path: &Path, prefixes: &Prefixes) -> String {
 }
 
 /// The cause of an archive missing from a list; `None` if no fix adds to a list. The first such fix
-/// adds the archive that defines the symbol, and the other fixes add its dependencies.
+/// adds the archive that defines the symbol. The other fixes add the dependencies of this archive.
 fn unlisted(finding: &ReportFinding, prefixes: &Prefixes) -> Option<NamedCause> {
     let fix = finding.fix.iter().find(|fix| fix.intent == FixKind::AddToList)?;
     let entry = show(fix.entry.as_deref()?);
@@ -264,7 +265,7 @@ fn unlisted(finding: &ReportFinding, prefixes: &Prefixes) -> Option<NamedCause> 
 }
 
 /// The cause of an undefined symbol: a file that defines it and is not linked. This is the file
-/// that a fix links, else the candidate that `definers` prefers. `None` if there is none.
+/// that a fix links, else the candidate that `definers` prefers. `None` if there is no such file.
 fn provider(
     finding: &ReportFinding,
     prefixes: &Prefixes,

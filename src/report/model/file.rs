@@ -38,9 +38,9 @@ pub struct File {
     /// The kind of the file: `relocatable`, `core` or `debug`. `None` for programs and libraries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Cow<'static, str>>,
-    /// The first version that the file defines, of index 2; `None` if it defines no version. Old
-    /// releases of linkaudit wrote neither this key nor `kind` and [`Export::first`]. A comparison
-    /// with their reports does not expect these keys.
+    /// The first version that the file defines (index 2); `None` if the file defines no version.
+    /// Old releases of linkaudit wrote neither this key nor `kind` and [`Export::first`]. A
+    /// comparison with a report of an old release does not expect these keys.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub first_version: Option<Vec<u8>>,
     /// The prefix in which the file was audited. `None` for a file outside of all prefixes, and for
@@ -231,7 +231,7 @@ pub struct RootBindings<'a> {
 }
 
 /// One binding. The fields are the file that has the reference, the symbol, its version (`None`
-/// without one), and the file that defines it.
+/// without one), and the file that defines the symbol.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct SymbolBinding<'a>(
     #[serde(with = "raw")] pub Cow<'a, [u8]>,

@@ -54,7 +54,7 @@ pub struct ReportFinding {
     pub evidence: Vec<Evidence>,
     /// Fixes that would remove the finding, verified or not.
     pub fix: Vec<Fix>,
-    /// A command that shows the fact with another tool; `None` if there is none.
+    /// A command that shows the defect with another tool; `None` if there is no such command.
     pub witness: Option<String>,
     /// The fingerprint, stable across rebuilds of the package.
     pub fingerprint: String,

@@ -1,7 +1,7 @@
 //! Groups of causes. Reports for people show the causes of a group as one entry. A group has the
-//! objects of one directory with the same kind of defect, or the archives that one list omits. Its
-//! causes have the same rule, level, kind and host program. Grouping changes a cause only in its
-//! field `group`, which gets the group's id.
+//! objects of one directory with the same kind of defect, or the archives that one list omits. The
+//! causes of a group have the same rule, level, kind and host program. Grouping changes a cause
+//! only in its field `group`, which gets the group's id.
 
 use super::cause::{Cause, CauseKind};
 use super::finding::{ReportFinding, level};

@@ -1,5 +1,5 @@
-//! The libraries that come from a stage, and the libraries that come from the system below it. In a
-//! run without stages: the PATHs of the command line that look like a stage.
+//! The libraries that come from a stage, and the libraries that come from the system. In a run
+//! without stages: the PATHs of the command line that look like a stage.
 
 use crate::audit::Audit;
 use crate::id::{FastMap, FastSet, FileId};
@@ -25,8 +25,8 @@ pub struct Layers {
 #[serde(transparent)]
 pub struct LayerFile(#[serde(with = "raw")] pub Arc<Path>);
 
-/// A PATH of the command line that looks like a staging directory. It has a library that the loader
-/// took from the system instead.
+/// A PATH of the command line that looks like a staging directory. Instead of a library in this
+/// directory, the loader took a library with the same soname from elsewhere.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LikeStage {
     /// The path of the directory.

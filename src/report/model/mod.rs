@@ -87,7 +87,8 @@ pub struct Report {
     /// Links to directories below the audited paths; `None` without `--facts`.
     #[serde(default)]
     pub directory_links: Option<Vec<DirectoryLink>>,
-    /// Stale lines of the baseline, in file order: the run covers them and has no finding for them.
+    /// Stale lines of the baseline, in file order: the run checked the file and the rule of such a
+    /// line, and has no finding for the line.
     #[serde(default)]
     pub stale: Vec<StaleLine>,
     /// The platforms that the files satisfy; empty if no policy names a platform.
@@ -117,7 +118,7 @@ pub struct DirectoryLink {
     /// The path of the link, with links resolved in the directories that contain it.
     #[serde(with = "raw")]
     pub path: Arc<Path>,
-    /// The directory, links resolved.
+    /// The path of the directory, with links resolved.
     #[serde(with = "raw")]
     pub target: Arc<Path>,
 }
@@ -250,7 +251,7 @@ pub struct InferredPlugin {
     pub pattern: Vec<u8>,
 }
 
-/// A stale line of a baseline: the run covers it and has no finding for it.
+/// A stale line of a baseline: the run checked its file and rule, and has no finding for the line.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StaleLine {
     /// The number of the line in the baseline, from 1.

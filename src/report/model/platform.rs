@@ -13,15 +13,16 @@ use crate::text::{show, show_path};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The oldest platform for the files of one architecture, and the obstacles to an older one.
+/// The oldest platform that the files of one architecture satisfy, and the obstacles to an older
+/// one.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PlatformResult {
     /// The architecture, as platform tags name it.
     pub arch: String,
     /// The oldest platform that all files satisfy, without architecture; `None` if there is none.
     pub satisfies: Option<String>,
-    /// The next older platform. If the files satisfy none, the newest one. `None` if they satisfy
-    /// the oldest.
+    /// The platform that is one step older than `satisfies`. If the files satisfy no platform, the
+    /// newest platform. `None` if they satisfy the oldest platform.
     pub next: Option<String>,
     /// The obstacles to `next`.
     pub blocked_by: Vec<Blocker>,

@@ -1,6 +1,6 @@
 //! Makes loaders without a binary. The audit assumes such a loader in two cases: this system has no
-//! loader for an object, or the policy is a whitelist, so that files of this machine are ignored.
-//! Only [`super::Loaders`] uses this module.
+//! loader for an object, or the policy is a whitelist. With a whitelist, the audit ignores the
+//! files of this machine. Only [`super::Loaders`] uses this module.
 
 use super::rules::{Family, Loader};
 use crate::format::elf::{GlibcVersion, MuslVersion, Object, Target};
@@ -17,7 +17,7 @@ const MUSL: MuslVersion = MuslVersion::new(1, 2, 5);
 
 /// The C library of an assumed loader for `object`: `expected`, or else glibc. Without `--loader`,
 /// a library without PT_INTERP gets musl's loader if all platforms of the policy use musl, even if
-/// it needs glibc.
+/// the library needs glibc.
 pub(super) fn libc(plan: &Plan, object: &Object, expected: Option<Libc>) -> Libc {
     let platforms = &plan.policy.platforms;
     let is_of_platforms = plan.loader.is_none() && object.interp.is_none();
@@ -43,8 +43,8 @@ pub(super) fn loader(
         Libc::Glibc => (Family::Glibc, machine.dirs),
         Libc::Musl => (Family::Musl(MUSL), &["/lib", "/usr/local/lib", "/usr/lib"]),
     };
-    // Unless the plan states a processor, the oldest one is assumed: the files may run on another
-    // processor than this machine's.
+    // Unless the plan states a processor, the oldest processor is assumed, because the files may
+    // run on another machine.
     let cpu = if plan.cpu_stated { &plan.cpu } else { &Cpu::BASELINE };
     Loader {
         family,

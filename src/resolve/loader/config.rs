@@ -1,6 +1,7 @@
 //! Reads the configuration files of a loader, ld.so.cache and ld.so.preload, and records their
-//! defects. A file that cannot be used is ignored, because the loader ignores it too. `read` and
-//! `mapping` call this module: Guix's loader reads a cache in the package of the program.
+//! defects. A file that cannot be used is ignored, because the loader ignores it too. `read` calls
+//! this module, and `mapping` calls it for Guix's loader, which reads a cache in the package of the
+//! program.
 
 use crate::facts::{FactStore, Need};
 use crate::resolve::cache::Cache;
@@ -37,8 +38,8 @@ pub(super) fn bytes<'s>(
     Ok(None)
 }
 
-/// The cache at `path`; `None` if the file is absent, cannot be read, or would be ignored by the
-/// loader.
+/// The cache at `path`; `None` if the file is absent, if it cannot be read, or if the loader would
+/// ignore it.
 pub(in crate::resolve) fn cache(
     store: &dyn FactStore,
     path: &[u8],

@@ -68,9 +68,9 @@ impl Loaders {
     /// Chooses the loader of `object`. `run_path` has the directories of the object's DT_RUNPATH or
     /// DT_RPATH. If the loader cannot be used, the system's loader replaces it, or else an assumed
     /// loader. The replacement must belong to the same C library, which `--loader`, PT_INTERP, the
-    /// needs or the policy's platforms determine, in this order. Without a whitelist, the assumed
-    /// loader searches only LD_LIBRARY_PATH and the search paths of objects. `ldd` runs a real
-    /// loader, so no loader is assumed for `ldd`.
+    /// needs or the policy's platforms determine, in this order. If the policy is not a whitelist,
+    /// the assumed loader searches only LD_LIBRARY_PATH and the search paths of objects. `ldd` runs
+    /// a real loader, so no loader is assumed for `ldd`.
     pub fn choose(
         &mut self,
         store: &dyn FactStore,
@@ -95,8 +95,9 @@ impl Loaders {
         match machine.filter(|_| is_absent && (is_closed || !plan.every_file_is_root)) {
             Some(machine) => {
                 let loader = self.assumed(plan, strings, object, machine);
-                // If there is no whitelist and the system has no loader for the object, the object
-                // is for another system whose files are absent. Its PT_INTERP is then not a defect.
+                // If the policy is not a whitelist and this system has no loader for the object,
+                // the object is for another system, whose files are absent. Its PT_INTERP is then
+                // not a defect.
                 let interp = choice.interp.filter(|_| is_closed || choice.loader.is_ok());
                 Ok(LoaderChoice { loader: Ok(loader), interp })
             }
@@ -127,8 +128,8 @@ impl Loaders {
         known.unwrap_or_else(|| {
             let mut loader = assumed::loader(plan, strings, path, target, machine, libc);
             if !plan.policy.is_closed() {
-                // The default directories belong to another system: here they may hold other
-                // libraries.
+                // The default directories belong to another system. On this system, they may hold
+                // other libraries.
                 loader.system_dirs.clear();
                 loader.is_absent = true;
             }

@@ -88,8 +88,8 @@ pub(super) fn read(
     }))
 }
 
-/// The rules of musl's loader at `path`. Its default directories are listed in
-/// `etc/ld-musl-ARCH.path`, beside the directory of the loader.
+/// The rules of musl's loader at `path`. The file `../etc/ld-musl-ARCH.path`, relative to the
+/// loader's directory, lists the default directories.
 fn musl(
     store: &dyn FactStore,
     strings: &mut Strings,
@@ -136,8 +136,9 @@ fn musl(
 type LibcRelease = (GlibcVersion, bool);
 
 /// For a loader whose binary does not state its release (before 2.33): the release according to the
-/// strings of the libc in the loader's directories. If these strings lack it, the highest version
-/// that the libc defines. `None` if there is no libc, or if it states no release.
+/// strings of the libc in the loader's directories. If these strings lack the release, the result
+/// is the highest version that the libc defines. `None` if there is no libc, or if the libc states
+/// no release.
 fn release_of_libc(
     store: &dyn FactStore,
     dirs: &[Vec<u8>],

@@ -1,6 +1,6 @@
 //! The type for the rules of one loader: its directories, cache, preload list and release. `read`
 //! gets the rules from the loader's binary and configuration files. Searches and bindings follow
-//! them.
+//! these rules.
 
 use super::config::ConfigDefect;
 use crate::facts::{FactStore, Need, PathState};
@@ -52,16 +52,16 @@ pub struct Loader {
     pub active: Vec<&'static str>,
     /// The path of the ld.so.cache that all programs of this loader share; `None` if there is none.
     pub cache_path: Option<StrId>,
-    /// The content of ld.so.cache; `None` if there is no usable one.
+    /// The content of ld.so.cache; `None` if there is no usable cache.
     pub cache: Option<Cache>,
     /// The entries of ld.so.preload, in order.
     pub preload: Vec<StrId>,
-    /// True for Guix's loader, which uses the ld.so.cache of the program's package, and does so
-    /// before DT_RUNPATH.
+    /// True for Guix's loader, which searches the ld.so.cache of the program's package, before it
+    /// searches DT_RUNPATH.
     pub package_cache: bool,
     /// True if the system lacks this loader. Its default directories and cache are then unknown.
     /// Needs are searched for only in LD_LIBRARY_PATH and the search paths of objects. A need that
-    /// is not found there is treated as provided.
+    /// this search does not find is treated as provided.
     pub is_absent: bool,
     /// Defects in the loader's configuration files.
     pub config_faults: Vec<ConfigDefect>,
@@ -106,8 +106,8 @@ impl Loader {
     }
 }
 
-/// The file at `path`, if a loader for `target` accepts it. `None` for any other entry, and if the
-/// path does not exist.
+/// The file at `path`, if a loader for `target` accepts it. `None` for any other file or directory,
+/// and if the path does not exist.
 pub(super) fn file_for(
     store: &dyn FactStore,
     path: &[u8],

@@ -1,6 +1,6 @@
 //! musl's search for a library (`load_library`, `path_open`, `fixup_rpath` of `ldso/dynlink.c`):
-//! LD_LIBRARY_PATH, the search paths of the requester and of its requesters, the system's
-//! directories.
+//! LD_LIBRARY_PATH, the search paths of the requester and of the requesters above it, then the
+//! system's directories.
 
 use super::{Loaded, MuslLoad};
 use crate::facts::{Need, PathState, ProbeBatch};
@@ -131,8 +131,8 @@ impl MuslLoad<'_> {
         *self.search.cache.long.entry(text).or_insert_with(|| store.new_list())
     }
 
-    /// The entry at a path; `None` if it is not known yet. In a batch that was already probed, a
-    /// path without a stored entry does not exist.
+    /// The state of a path in the file system; `None` if the state is not known yet. In a batch
+    /// that was already probed, a path without a stored state does not exist.
     fn place(&self, path: &[u8], batch: Option<ProbeBatch>) -> Option<PathState> {
         self.search.store.place(path).or_else(|| {
             let absent = self.search.store.is_looked_through(&batch?);

@@ -1,7 +1,7 @@
 //! Builds the link map of one entry point by the rules of musl's loader (`ldso/dynlink.c`). musl
 //! has its own search order, its own built-in names, and its own rule to recognise a loaded
-//! library. It never reads DT_SONAME, searches the search paths of all requesters, and loads the
-//! first file that it can open.
+//! library. It never reads DT_SONAME. For a need, it searches the search paths of the requester, of
+//! the requester's own requester, and so on. It loads the first file that it can open.
 //!
 //! `resolver` uses this module for entry points whose loader is musl's; `bind::musl` binds by
 //! musl's rules.
@@ -217,8 +217,8 @@ impl<'a> MuslLoad<'a> {
         if text.is_empty() {
             return Loaded::Failed(None, "Invalid argument");
         }
-        // musl's libc is the loader itself. If its binary is absent, the name is treated like any
-        // other.
+        // musl's libc is the loader itself. If the loader's binary is absent, the names of musl's
+        // libc are treated like any other name.
         let is_own = builtin(text).is_some() || name == self.modules[LOADER.index()].path;
         if is_own && self.search.loader.file.is_some() {
             if !self.chain.contains(&LOADER) {
@@ -301,8 +301,8 @@ impl<'a> MuslLoad<'a> {
         ModuleId::from_index(self.modules.len() - 1)
     }
 
-    /// Sets the `shortname` of an object, by which later DT_NEEDED entries match it: the last part
-    /// of its path.
+    /// Sets the `shortname` of an object: the last part of its path. Later DT_NEEDED entries match
+    /// the object by this name.
     fn name(&mut self, module: ModuleId) {
         let path = self.search.strings.text(self.modules[module.index()].path);
         let short = last_part(path).to_vec();
@@ -349,8 +349,8 @@ enum Mapped {
     Refused,
 }
 
-/// Plugins. `dlopen` loads the file by its path, as if the program needed it, and then its needs.
-/// All new objects follow the objects that the program has loaded.
+/// Plugins. `dlopen` loads the file by its path, as if the program needed it. Then it loads the
+/// needs of the file. All new objects follow the objects that the program has loaded.
 impl MuslLoad<'_> {
     /// The link map of a plugin, on top of the link map of its host program; `None` if a fact is
     /// missing.

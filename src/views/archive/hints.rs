@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// packages of archives.
 #[derive(Default)]
 pub struct Hints {
-    /// The packages of needed candidate archives, and installed archives with the names in
+    /// The packages of needed candidate archives, and the installed archives that have a name in
     /// `SymbolHints::archives`.
     pub owners: ArchiveOwners,
     /// Hints, keyed by undefined name.
@@ -78,7 +78,8 @@ impl ShownHints {
     }
 }
 
-/// The files from which near misses may come: the inputs of a question, or the files of `--self`.
+/// The files to search for near misses, the definitions that nearly fit: the inputs of a question,
+/// or the files of `--self`.
 pub(super) struct HintFiles<'a> {
     /// The archives in which definitions are searched for.
     pub(super) archives: Vec<ArchiveId>,
@@ -87,7 +88,7 @@ pub(super) struct HintFiles<'a> {
 }
 
 impl Hints {
-    /// Searches for hints about the parts of the answer of `view` that are shown.
+    /// Searches for hints about the parts of the answer that outputs show.
     pub(super) fn new(
         (audit, plan, tree): (&Audit, &Plan, &dyn Tree),
         view: &ArchiveAnswer,
@@ -100,7 +101,7 @@ impl Hints {
         let unknown = &view.unknown[..names(&view.unknown)];
         let open = || undefined.iter().chain(unknown);
         out.near((audit, tree), view, open(), asked);
-        // With a whitelist, the answer must be the same on every machine.
+        // If the policy is a whitelist of libraries, the answer must be the same on every machine.
         if plan.policy.is_closed() {
             return out;
         }

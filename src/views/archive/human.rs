@@ -1,5 +1,6 @@
-//! The human-readable output of `archive`: the archives with their needed members, the ties between
-//! archives, the undefined names with their referrers, and the summary.
+//! The human-readable output of `archive`: the archives with their needed members, the ties
+//! (symbols that several archives define), the undefined names with their referrers, and the
+//! summary.
 
 use super::{ArchiveAnswer, ShownHints};
 use crate::audit::ArchiveOwner;
@@ -41,7 +42,7 @@ pub(super) fn render(
     summary(subject, view, style, out)
 }
 
-/// A name as text: demangled with the mangled name in brackets, or as it is if it is not mangled.
+/// A name as text: demangled, with the mangled name in brackets. Other names stay as they are.
 pub(super) fn symbol(name: &[u8]) -> String {
     match demangle(name) {
         Some(text) => format!("{text} [{}]", show(name)),

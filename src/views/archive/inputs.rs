@@ -22,8 +22,8 @@ pub enum PositionalOption {
     WholeArchive,
     /// `--no-whole-archive`: ends the effect of `--whole-archive`.
     NoWholeArchive,
-    /// `--start-group`: GNU ld searches the archives up to `--end-group` until it extracts no
-    /// further member.
+    /// `--start-group`: GNU ld searches the archives up to `--end-group` repeatedly, until a search
+    /// extracts no member.
     StartGroup,
     /// `--end-group`: ends a group.
     EndGroup,
@@ -46,7 +46,8 @@ pub enum PositionalOption {
 pub enum LinkArgument {
     /// An archive, an object or a shared object.
     File(PathBuf),
-    /// The file of `-l`. Without DT_SONAME, linkers name it without its directory.
+    /// The file of `-l`. If the file has no DT_SONAME, linkers name it without its directory in
+    /// DT_NEEDED.
     Library(PathBuf),
     /// A candidate archive that is not part of the link yet.
     Added(PathBuf),
@@ -73,8 +74,8 @@ pub struct TypedLink {
     pub defined: Vec<DefsymOption>,
     /// The symbols of `--wrap`.
     pub wraps: Vec<Wrap>,
-    /// True with `--allow-shlib-undefined`: undefined references of shared objects are not
-    /// reported, except by GNU ld for names that an object defines and hides.
+    /// True with `--allow-shlib-undefined`: linkers do not report undefined references of shared
+    /// objects. Only GNU ld still reports names that an object defines and hides.
     pub allow_shlib_undefined: bool,
     /// True with `--no-allow-shlib-undefined`: linkers check the references of shared objects even
     /// if the output is a shared object.

@@ -1,11 +1,12 @@
-//! The effect of objects in intermediate language whose symbols are known. Compilers translate them
-//! after all symbols are resolved: code generation adds references, and optimisation removes some.
+//! The effect of LTO objects on an answer. These objects have intermediate language, and their
+//! symbols are known. The compiler translates them after the linker has resolved all symbols: code
+//! generation adds references, and optimisation removes some.
 
 use crate::cover::{ArchiveSet, Coverage, CoverageQuestion, OutputKind, ReferredBy, UndefinedName};
 use crate::id::MemberId;
 
-/// The function to which code generation refers most often. A link that lacks it probably lacks the
-/// C library and the compiler's runtime.
+/// The function to which code generation refers most often. A link without this function probably
+/// lacks the C library and the compiler's runtime.
 pub const GENERATED: &[u8] = b"memcpy";
 
 /// The effect of linked objects in intermediate language on an answer.
@@ -14,8 +15,8 @@ pub(super) struct LtoEffect {
     /// Number of linked objects in intermediate language whose symbols are known.
     pub(super) objects: usize,
     /// True if the answer may differ from the link. Either only these objects refer to an undefined
-    /// name, or no input of a link in a given order defines [`GENERATED`]. Without a link order,
-    /// the question is not about the C library.
+    /// name, or no input of a link in a given order defines [`GENERATED`]. Without a link order, a
+    /// missing [`GENERATED`] does not count, because the question is not about the C library.
     pub(super) is_uncertain: bool,
 }
 
@@ -38,10 +39,10 @@ impl LtoEffect {
     }
 }
 
-/// Removes from `coverage` the undefined names that the linker may not report, and returns them.
-/// Only intermediate language of a program refers to them, and the compiler drops functions that
-/// the program does not use. Nothing is removed for a shared object, which keeps its exported
-/// functions.
+/// Removes from `coverage` the undefined names that the linker perhaps does not report, and returns
+/// these names. Only intermediate language of a program refers to them, and the compiler drops
+/// functions that the program does not use. Nothing is removed for a shared object, which keeps its
+/// exported functions.
 pub(super) fn take_droppable(
     question: &CoverageQuestion<'_>,
     coverage: &mut Coverage,

@@ -128,8 +128,8 @@ pub struct ArchiveAnswer {
     pub unread: Vec<MemberId>,
     /// The effect of linked objects in intermediate language.
     lto: lto::LtoEffect,
-    /// The libraries that GNU ld reads because inputs need them. As referrers, they have the
-    /// indices after the last root.
+    /// The libraries that GNU ld reads because inputs need them. As referrers, these libraries have
+    /// the indices after the last of `roots`.
     behind: Vec<Arc<Path>>,
     /// Libraries that inputs need and that were not found, each with the file that needs it. GNU ld
     /// may find them elsewhere.
@@ -149,7 +149,8 @@ pub struct ArchiveAnswer {
     pub hints: Hints,
 }
 
-/// The parts of the answer that `output` shows in this style. Hints are needed only for these.
+/// The parts of the answer that `output` shows in this style. Hints are needed only for these
+/// parts.
 pub fn shown(output: &ViewOutput<ArchiveAnswer>, style: Style) -> ShownHints {
     match output.name {
         "table" => ShownHints { owners: false, ..human::shown(style) },
@@ -260,8 +261,8 @@ impl ArchiveAnswer {
         Ok(out)
     }
 
-    /// True if a name stays undefined, or if the linker refuses an input. Undefined names are not an
-    /// error with `--all-members`.
+    /// True if a name stays undefined, or if the linker refuses an input. With `--all-members`,
+    /// undefined names are not errors.
     pub fn fails(&self) -> bool {
         let is_open = !self.all_members && !self.coverage.undefined.is_empty();
         let is_refused = !self.unindexed.is_empty() || !self.rejected.is_empty();
@@ -308,8 +309,8 @@ impl ArchiveAnswer {
         self.linked.contains(&archive)
     }
 
-    /// A member that defines the undefined name `name`. The linker did not take it because of its
-    /// position, target or visibility, or discarded the definition. `None` if no given archive
+    /// A member that defines the undefined name `name`. The linker did not take this definition
+    /// because of its position, target or visibility, or discarded it. `None` if no given archive
     /// defines the name.
     fn untaken(&self, library: &ArchiveSet, name: &[u8]) -> Option<MemberId> {
         let found = library.definitions(library.find(name)?);
@@ -462,10 +463,10 @@ fn entries(audit: &Audit, paths: &[PathBuf]) -> Result<Vec<(ArchiveId, PathBuf)>
     Ok(out)
 }
 
-/// The archives of `--lib-path` except those in `not`, sorted by path. Archives of a tool such as
-/// valgrind are skipped, unless a `--lib-path` is inside of a tool's directory. If the output is a
-/// shared object or a file of `--root-object` is dynamic, archives of the C library and of
-/// compilers are skipped too.
+/// The archives of `--from` and `--lib-path`, except those in `not`, sorted by path. Archives of a
+/// tool such as valgrind are skipped, unless one of these options names a path inside of a tool's
+/// directory. If the output is a shared object or a file of `--root-object` is dynamic, archives of
+/// the C library and of compilers are skipped too.
 fn providers(
     (audit, plan): (&Audit, &Plan),
     not: &[(ArchiveId, PathBuf)],

@@ -68,8 +68,9 @@ pub(super) fn answer_in_order<'a>(
 }
 
 impl<'a> SharedObjects<'a> {
-    /// The shared objects among the inputs, without those in `forgotten`: libraries of
-    /// `--as-needed` that no file needs, and those with the name of an earlier one.
+    /// The shared objects among the inputs, without those in `forgotten`. `forgotten` has the
+    /// `--as-needed` libraries that no file needs, and the libraries with the name of an earlier
+    /// library.
     ///
     /// GNU ld also reads the libraries that the inputs need, but only for the references of shared
     /// objects (`ldelf_after_open`).
@@ -93,8 +94,9 @@ impl<'a> SharedObjects<'a> {
 
     /// Finds the libraries that the inputs need. An input satisfies a need by its name alone, even
     /// if the loader would not find that input. An input in `forgotten` is not part of the link. If
-    /// a shared object needs it all the same, it is read as a needed library. The needs of an input
-    /// count even if an earlier input has its name (`ldelf_after_open`).
+    /// a shared object needs such an input all the same, GNU ld reads the input as a needed
+    /// library. The needs of an input count even if an earlier input has its name
+    /// (`ldelf_after_open`).
     fn read_needed(
         &mut self,
         audit: &'a Audit,

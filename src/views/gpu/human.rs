@@ -17,8 +17,8 @@ use std::io::{self, Write};
 
 /// Maximum number of entries of files, and of findings, without `-v`.
 const MOST: usize = 40;
-/// An archive in which more members than this have device code has one entry. With `-v`, each
-/// member has its own.
+/// Maximum number of members with device code that have entries of their own. An archive with more
+/// such members has one entry. With `-v`, each member has its own entry.
 const MOST_MEMBERS: usize = 4;
 /// Minimum width, in characters, of the column of one library in the matrix.
 const CELL_WIDTH: usize = 4;
@@ -56,7 +56,8 @@ struct ContainerGroup<'a> {
 }
 
 /// Writes each file with its containers and targets. Without `-v`, standalone code objects and
-/// bundles in one directory share an entry. The members of an archive share one if there are many.
+/// bundles in one directory share an entry. The members of an archive share an entry if there are
+/// more than [`MOST_MEMBERS`].
 fn files(audit: &Audit, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let mut groups: BTreeMap<String, ContainerGroup<'_>> = BTreeMap::new();
     for (file, code) in &audit.devices.files {
@@ -225,7 +226,7 @@ fn letter(coverage: DeviceCoverage) -> &'static str {
     }
 }
 
-/// Writes the matrix of targets and numbered libraries. If it is wider than the output, it has
+/// Writes the matrix of targets and numbered libraries. A matrix that is wider than the output has
 /// several blocks.
 fn matrix(
     audit: &Audit,

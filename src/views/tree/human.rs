@@ -1,6 +1,6 @@
 //! The human-readable output of `tree`: a page for each entry point. The needs of a file are listed
-//! where the loader loads it first. Needs for objects that were loaded earlier share one line.
-//! Missing libraries and the summary come last.
+//! where the loader first loads the file. Needs for objects that were loaded earlier share one
+//! line. Missing libraries and the summary come last.
 //!
 //! The number of lines grows with the number of nodes and edges. A file deeper than [`DEEPEST`]
 //! starts again at the left margin, so long chains do not make the page wider.
@@ -134,8 +134,8 @@ impl<'t> TreePage<'_, 't> {
         self.shown.insert(file);
     }
 
-    /// Adds the needs of `file` and of the files that they load. A file that is too deep starts a
-    /// block at the left margin.
+    /// Adds the needs of `file`, and of the files that these needs load. A file that is too deep
+    /// starts a block at the left margin.
     fn blocks(&mut self, file: FileId, by_file: &mut ByFile<'t>) {
         let mut deeper = vec![file];
         let mut first = true;
@@ -188,7 +188,7 @@ impl<'t> TreePage<'_, 't> {
             };
             self.rows.push(Row::Need { lines: here, edge, note });
             if self.style.verbose {
-                // A line leads past the tried paths to the needs of the file.
+                // A vertical line leads from the row past the tried paths to the needs of the file.
                 let line = if children && depth < DEEPEST { "│  " } else { "   " };
                 self.tried(edge, &format!("{below}{line}"));
             }

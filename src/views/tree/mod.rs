@@ -1,9 +1,9 @@
-//! `linkaudit tree`: the files that the entry points load, as one graph. Several entry points and
-//! chains may lead to a file, which is one node. A need of a file is one edge.
+//! `linkaudit tree`: the files that the entry points load, as one graph. A file is one node, even
+//! if several entry points and chains of needs lead to it. A need of a file is one edge.
 //!
-//! An edge leads to the file that the need finds under the first entry point that loads the file
-//! with the need. If the need finds another file under another entry point, there is a further
-//! edge.
+//! An edge starts at the file with the need, and leads to the file that satisfies the need under
+//! the first entry point that loads the former. If another file satisfies the need under another
+//! entry point, there is a further edge.
 
 mod dot;
 mod human;
@@ -32,7 +32,7 @@ pub const OUTPUTS: &[ViewOutput<LoadTree>] = &[
 /// The reason why an object needs another.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Tag {
-    /// An entry of the object's dynamic section names the other.
+    /// An entry of the object's dynamic section names the other object.
     Need(NeedKind),
     /// LD_PRELOAD or ld.so.preload names the other object.
     Preload,
@@ -55,8 +55,8 @@ impl Tag {
 pub struct TreeEdge {
     /// The first entry point under which the need leads to `to`.
     pub root: RootId,
-    /// True if the need finds another file under the first entry point that loads `from`, so this
-    /// is a further edge.
+    /// True for a further edge: another file satisfies the need under the first entry point that
+    /// loads `from`.
     pub differs: bool,
     /// The file that has the need; for a preloaded object, the entry point.
     pub from: FileId,
@@ -94,7 +94,7 @@ pub struct LoadTree {
     pub edges: Vec<TreeEdge>,
 }
 
-/// A need of one file, whichever file it finds.
+/// A need of one file, whichever file satisfies it.
 type NeedKey = (FileId, StrId, Tag);
 
 #[derive(Default)]

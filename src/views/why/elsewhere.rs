@@ -1,5 +1,5 @@
 //! `why LIBRARY --under ENTRY`: other files of the library in the same process, and files that the
-//! loader would take if LD_LIBRARY_PATH had their directory.
+//! loader would take if LD_LIBRARY_PATH contained their directory.
 
 use super::under::position;
 use crate::audit::Audit;
@@ -54,8 +54,8 @@ pub(super) fn copies(audit: &Audit, known: &FastSet<FileId>, under: &[RootId]) -
     out
 }
 
-/// At most [`MOST`] files with the name that `requester` needs, other than the file `found` for it.
-/// The loader would take one if LD_LIBRARY_PATH had its directory.
+/// At most [`MOST`] files with the needed `name`, except `found`, the file that satisfies the need
+/// of `requester`. The loader would take such a file if LD_LIBRARY_PATH contained its directory.
 pub(super) fn instead(
     audit: &Audit,
     name: &[u8],

@@ -1,5 +1,5 @@
-//! `why` for a library: the files with that name, and the needs for it. A need is listed if it has
-//! the name or finds one of the files.
+//! `why` for a library: the files with the name of the library, and the needs for the library. A
+//! need is listed if it has this name, or if one of these files satisfies it.
 
 use super::elsewhere::{Copy, copies, instead};
 use super::under::position;
@@ -19,7 +19,7 @@ use std::path::Path;
 pub struct LibraryProvider {
     /// The file of the library.
     pub file: FileId,
-    /// The entry points that load it, in order.
+    /// The entry points that load the file, in order.
     pub places: Vec<LibraryLoad>,
 }
 
@@ -58,8 +58,8 @@ pub struct LibraryRequester {
     pub chain: Vec<FileId>,
     /// Paths that the loader tried and skipped.
     pub tried: Vec<Tried>,
-    /// With `--under`: the files that the loader would find if LD_LIBRARY_PATH had their directory.
-    /// `None` if LD_LIBRARY_PATH does not affect the need.
+    /// With `--under`: the files that the loader would find if LD_LIBRARY_PATH contained their
+    /// directory. `None` if LD_LIBRARY_PATH does not affect the need.
     pub instead: Option<Vec<FileId>>,
 }
 

@@ -49,7 +49,7 @@ pub struct Why {
     pub answer: Answer,
 }
 
-/// The answer, by the kind of thing that NAME is.
+/// The answer: NAME is a library, a symbol, a version, or unknown.
 #[derive(Debug)]
 pub enum Answer {
     /// A library: an object needs it by this name, or a file has the name.
@@ -101,7 +101,7 @@ impl Why {
         tree: &dyn tree::Tree,
         under: Option<&[RootId]>,
     ) -> Option<Answer> {
-        // A name means the C++ functions of that name only if no symbol has it as raw name.
+        // NAME means C++ functions of this name only if no symbol has NAME as its raw name.
         let readings = [names::raw, names::functions]
             .into_iter()
             .flat_map(|names| TypedName::readings(name).map(move |asked| (names, asked)));

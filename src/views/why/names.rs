@@ -50,8 +50,8 @@ pub(super) fn raw(name: &[u8], view: View<'_>, corpus: &Corpus) -> RequestedName
 }
 
 /// The symbols to which files refer with the version `version`, as `NAME@VERSION`. If `under` is
-/// given, the result has only symbols of its files. `None` if no audited file needs the version, or
-/// if a file defines a symbol of that name or refers to it.
+/// given, the result has only symbols to which these files refer. `None` if no audited file needs
+/// the version, or if a file defines or refers to a symbol called `version`.
 pub(super) fn of_version(
     version: &[u8],
     audit: &Audit,

@@ -44,8 +44,9 @@ pub(super) struct Qualified<'t> {
     qualifiers: &'t str,
 }
 
-/// Texts that demanglers spell in two ways, each with the spelling that is kept. Classes come
-/// before their constructors, whose entries contain the kept spelling.
+/// Texts that demanglers spell in two ways, each with the spelling that is kept. The entry of a
+/// class comes before the entries of its constructors, which contain the kept spelling of the
+/// class.
 const SPELLINGS: &[(&str, &str)] = &[
     ("std::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string"),
     ("std::string::basic_string(", "std::string::string("),
@@ -191,8 +192,8 @@ fn is_same(own: &str, other: &str) -> bool {
     tight(own) == tight(&other)
 }
 
-/// A component without brackets of one kind and the text in them. A component that starts with a
-/// bracket of this kind stays as it is.
+/// A component without the brackets of one kind and without the text in them. A component that
+/// starts with a bracket of this kind stays as it is.
 fn without(component: &str, open: char) -> String {
     let start = operator(component).unwrap_or(0);
     let (mut out, mut rest) = component.split_at(start);

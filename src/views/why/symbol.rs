@@ -40,7 +40,7 @@ pub struct SymbolProvider {
 pub enum Bind {
     /// STB_GLOBAL, with default or protected visibility.
     Global,
-    /// STB_WEAK. The loader treats it like a global one.
+    /// STB_WEAK. The loader treats a weak definition like a global one.
     Weak,
     /// STB_GNU_UNIQUE: all objects of a process share one definition.
     Unique,
@@ -96,7 +96,7 @@ pub struct SymbolRequester {
 /// A definition that nearly fits a reference.
 #[derive(Debug)]
 pub struct NearDefinition {
-    /// The file that defines it.
+    /// The file that has the definition.
     pub file: FileId,
     /// The name as in the symbol table, not demangled.
     pub symbol: Vec<u8>,
@@ -127,7 +127,7 @@ pub struct ReferenceBinding {
 
 impl ReferenceBinding {
     /// True if a relocation uses the reference and the loader finds no definition. False if the
-    /// loader stops before that.
+    /// loader stops before it binds the reference.
     pub fn is_open(&self) -> bool {
         self.used && self.provider.is_none() && !self.stopped
     }
@@ -173,9 +173,9 @@ struct BoundReference {
 /// The part of the answer that the command line selects.
 #[derive(Clone, Copy)]
 pub(super) struct AnswerScope<'a> {
-    /// The version in NAME. It selects definitions with this version, references to it, and
-    /// references without a version that bind to one of these definitions. Definitions to which a
-    /// selected reference binds are selected too. `None` for all versions.
+    /// The version in NAME. It selects definitions with this version, references that require it,
+    /// and references without a version that bind to one of these definitions. Definitions to which
+    /// a selected reference binds are selected too. `None` for all versions.
     pub(super) version: Option<&'a [u8]>,
     /// With `--under`: only these entry points. `None` for all.
     pub(super) under: Option<&'a [RootId]>,

@@ -4,7 +4,8 @@ use super::kit::{ar, archive, members};
 use super::libraries::{check, code, shared};
 use crate::support::Lab;
 
-/// GNU ld forgets a library to which only shared objects refer, if one of them has it in DT_NEEDED.
+/// GNU ld forgets a library to which only shared objects refer, if one of these objects has the
+/// library in DT_NEEDED.
 #[test]
 fn needed_libraries_of_shared_objects_are_forgotten() {
     let lab = Lab::new();
@@ -16,7 +17,8 @@ fn needed_libraries_of_shared_objects_are_forgotten() {
     shared(&lab, "libfoo.so.1", &["foo.o", "-soname", "libfoo.so.1"]);
     shared(&lab, "libuser.so", &["user.o", "./libfoo.so.1"]);
     shared(&lab, "libplain.so", &["user.o"]);
-    // A library of the chain: it needs `libfoo.so.1`, and the link needs it only through another.
+    // `libother.so` needs `libfoo.so.1`, and the link needs `libother.so` only through another
+    // library.
     shared(&lab, "libother.so", &["other.o", "./libfoo.so.1"]);
     shared(&lab, "libchain.so", &["user.o", "libother.so"]);
     ar(&lab, "rc", "foo.a", &["foo.o"]);

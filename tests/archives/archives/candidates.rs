@@ -1,10 +1,10 @@
-//! The choice among archives of `--from`, whose order no one gave.
+//! The choice among archives of `--from`, which have no given order.
 
 use super::kit::{ar, archive, members, object, undefined};
 use crate::support::Lab;
 use serde_json::Value;
 
-/// `p/k.a` refers to `f`, and other archives define it.
+/// `p/k.a` refers to `f`, and other archives define `f`.
 fn lab() -> Lab {
     let lab = Lab::new();
     object(&lab, "k.o", ".globl k\nk: .quad f\n");

@@ -74,8 +74,8 @@ fn archives_that_share_members_are_no_evidence() {
     assert!(used(linked, &["-Lparts", "-lrpc"]));
 }
 
-/// A program has a copy of `table`, which a library defines, and its own `main`. Neither shows that
-/// the member with the same names is in it.
+/// A program has a copy of `table`, which a library defines, and its own `main`. Neither name
+/// shows that the member with the same names is in the program.
 #[test]
 fn copied_data_and_main_are_no_evidence_of_a_member() {
     let lab = Lab::new();
@@ -133,7 +133,7 @@ fn a_candidate_that_the_list_leaves_out_says_so() {
         ("libfat.a", "driver", [&out, &out]),
         ("libfat.a", "driver\nspare", [&Value::Null, &out]),
         ("libfat.a", "driver\nspare\nx", [&Value::Null, &Value::Null]),
-        // It is another archive's list.
+        // The list belongs to another archive.
         ("libother.a", "driver", [&Value::Null, &Value::Null]),
     ];
     for (archive, list, [spare, x]) in cases {
@@ -180,7 +180,8 @@ fn damage_names_archive_member_and_reason() {
     assert!(message.contains("section headers at 0x"), "{message}");
 }
 
-/// A plain audit does not read the members of many large archives, and the report has their number.
+/// A plain audit does not read the members of many large archives, and the report has the number
+/// of these archives.
 #[test]
 fn what_is_not_read_to_its_members_is_said() {
     let lab = lab();

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 
 const LINKERS: &[(&str, &str)] = &[("ld.lld-19", "lld"), ("ld", "gnu"), ("mold", "mold")];
 
-/// The undefined names of a link that continues after them.
+/// The undefined names that a linker reports. The link continues after them.
 fn theirs(lab: &Lab, program: &str, args: &[&str]) -> Option<BTreeSet<String>> {
     let mut command = clean(program);
     command.current_dir(lab.root()).args(["-o", "/dev/null", "--gc-sections", "-z", "defs"]);
@@ -270,8 +270,8 @@ fn unwind_tables_of_dropped_functions() {
     }
 }
 
-/// A personality routine without a global name. With and without an exception table, its address has
-/// other offsets.
+/// A personality routine without a global name. The offsets of its address differ with and
+/// without an exception table.
 #[test]
 fn local_personality_routines() {
     let lab = Lab::new();
@@ -285,7 +285,8 @@ fn local_personality_routines() {
         );
         object(&lab, "use.o", &source);
         for (program, linker) in LINKERS.iter().filter(|(program, _)| has(program)) {
-            // Without a table, the functions of a routine are unknown. GNU ld drops it with them.
+            // Without a table, the functions of a routine are unknown. GNU ld drops the routine
+            // with its functions.
             if (start, table, *linker) == ("0", "", "gnu") {
                 continue;
             }
@@ -312,8 +313,8 @@ fn sections_of_expressions_and_of_groups() {
     }
 }
 
-/// lld drops a section to which only a `__start_` symbol refers. Without a linker, it is kept: the
-/// link may be one by GNU ld or mold.
+/// lld drops a section to which only a `__start_` symbol refers. Without `--linker`, the section
+/// is kept, because GNU ld or mold may make the link.
 #[test]
 fn sections_that_start_symbols_mark() {
     let lab = Lab::new();
@@ -360,8 +361,9 @@ fn sections_that_exported_names_keep() {
     );
 }
 
-/// A shared object keeps the exported definitions of names to which it refers or that it defines
-/// too, except if `--as-needed` drops it. Only lld keeps them also then.
+/// A shared object keeps the exported definitions of names to which it refers or that it also
+/// defines, unless `--as-needed` drops the shared object. Only lld keeps these definitions even
+/// then.
 #[test]
 fn sections_that_shared_objects_keep() {
     let lab = Lab::new();

@@ -1,5 +1,5 @@
-//! Hints of `linkaudit archive`: the packages of added archives, compared with dpkg, pkg-config and
-//! CMake, and definitions that nearly fit undefined names, compared with `nm` and `c++filt`.
+//! Hints of `linkaudit archive`. Packages of added archives are compared with dpkg, pkg-config
+//! and CMake. Definitions that nearly fit undefined names are compared with `nm` and `c++filt`.
 
 use super::kit::{ar, archive, object, run, undefined};
 use crate::support::random::step;
@@ -34,7 +34,7 @@ fn archives(dir: &str) -> Vec<String> {
     out
 }
 
-/// For each archive, a symbol that it defines and no archive before it does.
+/// For each archive, a symbol that it defines and no earlier archive defines.
 fn symbols(archives: &[String]) -> Vec<String> {
     let mut known: BTreeSet<String> = BTreeSet::new();
     let mut out = Vec::new();
@@ -76,7 +76,8 @@ fn real(path: &str) -> String {
 }
 
 /// The package of each file by its path without links, as dpkg names it. dpkg may have the file
-/// below / instead of /usr. One question about all files, because each reads the whole database.
+/// below / instead of /usr. One query asks about all files, because each query reads the whole
+/// database.
 fn packages_of<'a>(paths: impl Iterator<Item = &'a String>) -> BTreeMap<String, String> {
     let real: Vec<String> = paths.map(|path| real(path)).collect();
     let unmerged = real.iter().map(|path| path.replacen("/usr", "", 1));
@@ -329,7 +330,7 @@ fn every_kind_of_near_miss() {
         "out.so",
     ]);
     let output = link.args(["use.o", "libdef.a", "libold.so"]).output().expect("ld runs");
-    // It takes the member for another machine, and warns of it.
+    // GNU ld takes the member for another machine, with a warning.
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     let theirs: BTreeSet<String> = error
         .lines()
@@ -373,7 +374,7 @@ fn near_misses_are_in_the_order_of_the_archives() {
     }
 }
 
-/// A name that an archive before the reference defines: the answer says so.
+/// The answer names the archive that defines a name before the reference to it.
 #[test]
 fn a_definition_before_the_reference() {
     let lab = Lab::new();
@@ -389,7 +390,8 @@ fn a_definition_before_the_reference() {
     assert!(error.contains("undefined reference to `before'"), "{error}");
 }
 
-/// A `[[provider]]` names an archive that is not given; a package of the system has it.
+/// A `[[provider]]` entry names an archive that is not given, but that a package of the system
+/// has.
 #[test]
 fn an_archive_that_a_policy_names() {
     let lab = Lab::new();
@@ -452,8 +454,8 @@ fn a_near_miss_of_an_uncovered_symbol() {
     assert!(words.contains(near), "{text}");
 }
 
-/// A linker script in a directory of `--from` stands for the archives that it names, wherever they
-/// lie: GNU ld links the same with `-l`.
+/// A linker script in a directory of `--from` stands for the archives that it names, wherever
+/// these are: GNU ld links the same archives with `-l`.
 #[test]
 fn scripts_in_directories_name_archives() {
     let lab = Lab::new();

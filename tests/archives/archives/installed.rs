@@ -168,7 +168,7 @@ fn a_library_with_an_interpreter_defines_names() {
     assert_eq!(answer["self"]["libraries"], 1);
 }
 
-/// GCC adds libgcc.a to every link, and it defines helpers that no header declares.
+/// GCC adds libgcc.a to every link. This archive defines helpers that no header declares.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn the_archives_of_the_compiler_define_names() {
@@ -193,7 +193,7 @@ fn the_archives_of_the_compiler_define_names() {
 #[test]
 fn more_places_sysroots_and_what_cannot_be_read() {
     let lab = lab();
-    // An archive of --from defines names, and its own are not asked for.
+    // An archive of --from defines names, and its own undefined names are not reported.
     let (answer, _) = archive(&lab.root(), &["--self", "p", "--from", "more"]);
     assert_eq!(undefined(&answer), names(&["old", "_ZN1A1fEv", "shared_fn"]));
     let (_, status) =

@@ -267,7 +267,8 @@ fn objects_of_another_machine_define_nothing() {
     }
 }
 
-/// lld and mold refuse archives with a member for another machine, GNU ld only if it extracts it.
+/// lld and mold refuse archives with a member for another machine. GNU ld refuses them only if it
+/// extracts the member.
 #[test]
 fn linkers_refuse_members_of_another_machine() {
     let lab = lab();
@@ -352,8 +353,8 @@ fn libraries_for_another_machine_are_skipped() {
     refused(&lab, &["case.o", "-Lobjects", "-lx"], expected);
 }
 
-/// Linkers search for a library in a script in the directories of `-L`, and for a file also in the
-/// directory of the script (mold does not) and in the current directory.
+/// If a script names a library, linkers search the directories of `-L`. If it names a file, they
+/// also search the current directory and, except mold, the directory of the script.
 #[test]
 fn names_in_scripts_are_found_as_linkers_find_them() {
     let lab = lab();
@@ -439,7 +440,7 @@ fn groups_of_linker_scripts_are_groups() {
     }
 }
 
-/// Members that cannot be read: what they may define is unknown, and they are named.
+/// The names that unreadable members may define are unknown. The answer names these members.
 #[test]
 fn unread_members_leave_names_unknown() {
     let lab = lab();

@@ -1,6 +1,6 @@
-//! Small links in a compact notation, each made by lld 19, GNU ld and mold and answered by
-//! `linkaudit archive --linker`: the extracted members and the undefined names must be the same.
-//! `cases` has cases by hand, `random` makes others.
+//! Small links in a compact notation, each made by lld 19, GNU ld and mold. `linkaudit archive
+//! --linker` must find the same extracted members and undefined names. `cases` has cases by hand,
+//! `random` makes others.
 //!
 //! Objects are `NAME: WORDS`, separated by `|`. A word is a definition or a reference:
 //!
@@ -17,10 +17,10 @@
 //! | `!f` `?f` | a strong and a weak reference |
 //! | `!f.h` `?f.h` `!f@V0` | references with hidden visibility, and to a version |
 //!
-//! Names that begin with `t` are thread-local. An object whose name begins with a capital letter is
-//! LLVM bitcode (`bitcode`), or GCC's intermediate language if the letter is `G` (`gcc_lto`). A line
-//! has names of objects, `[a b]` for an archive of them, `(a)` for a shared object, and options;
-//! `pie` and `exe` say that no shared object is linked.
+//! Names that begin with `t` are thread-local. An object whose name begins with a capital letter
+//! is LLVM bitcode (`bitcode`), or GCC's intermediate language if the letter is `G` (`gcc_lto`).
+//! A line has names of objects, `[a b]` for an archive of them, `(a)` for a shared object, and
+//! options; `pie` and `exe` say that no shared object is linked.
 
 mod bitcode;
 mod cases;
@@ -48,7 +48,7 @@ impl Link {
     }
 }
 
-/// What GNU ld reads bitcode with.
+/// The plugin with which GNU ld reads bitcode.
 const PLUGIN: &str = "/usr/lib/llvm-19/lib/LLVMgold.so";
 /// The linkers: the program, and its name for `--linker`.
 const LINKERS: &[(&str, &str)] = &[("ld.lld-19", "lld"), ("ld", "gnu"), ("mold", "mold")];
@@ -58,7 +58,7 @@ fn is_bitcode(file: &str) -> bool {
     file.starts_with('b')
 }
 
-/// The same for GCC's intermediate language.
+/// True for the name of a file with GCC's intermediate language, and of an archive with one.
 fn is_gcc_lto(file: &str) -> bool {
     file.starts_with('g')
 }
@@ -322,7 +322,7 @@ fn theirs(lab: &Lab, program: &str, line: &[String], map: &str) -> Option<Answer
     Some((without_objects(files, &words), undefined))
 }
 
-/// Removes objects that are no members: those outside of --start-lib.
+/// Removes objects that are not members: those outside of --start-lib.
 fn without_objects(mut files: BTreeSet<String>, words: &[&str]) -> BTreeSet<String> {
     let mut inside = false;
     for word in words {
@@ -410,7 +410,7 @@ fn compare(links: &[Link]) -> (usize, Vec<String>) {
                     .collect();
             }
             if *program == "ld.lld-19" {
-                // It names a symbol with a default version that some file has, needed or not.
+                // lld names a symbol with the default version that any file has, needed or not.
                 let plain = |name: &String| name.split("@@").next().unwrap_or(name).to_owned();
                 theirs.1 = theirs.1.iter().map(plain).collect();
                 ours.1 = ours.1.iter().map(plain).collect();
@@ -464,7 +464,7 @@ fn wrapped_names_of_sections_that_do_not_count() {
 }
 
 /// Only a discarded copy of a COMDAT group has `aa`, next to the weak `foo` of all copies: lld
-/// accepts a reference to it only if it is weak.
+/// accepts only a weak reference to `aa`.
 #[test]
 fn strong_names_of_discarded_copies() {
     let lab = Lab::new();
@@ -523,8 +523,8 @@ fn sections_that_are_linked_once() {
     }
 }
 
-/// Compares the undefined names of a link with those of all linkers that are there. Returns the
-/// number of linkers that did not crash.
+/// Compares the undefined names of a link with those of all installed linkers. Returns the number
+/// of linkers that did not crash.
 fn agree(lab: &Lab, line: &str, what: &str) -> usize {
     let line: Vec<String> = line.split(' ').map(str::to_owned).collect();
     let mut compared = 0;

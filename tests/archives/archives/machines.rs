@@ -1,6 +1,6 @@
-//! References that need no definition, on several machines: calls that linkers replace in programs,
-//! relocations of type NONE, and names of sections. lld 19 and mold link all of them, GNU ld those
-//! for x86.
+//! References that need no definition, on several machines: calls that linkers replace in
+//! programs, relocations of type NONE, and names of sections. lld 19 and mold link all objects,
+//! GNU ld those for x86.
 
 use super::kit::{archive, run, undefined};
 use super::links::undefined_name;

@@ -204,7 +204,7 @@ fn a_thin_archive_leads_nowhere_else() {
     std::fs::rename(lab.path("use.o"), lab.path("a/in/use.o")).expect("renamed");
     run(clean("ar").current_dir(lab.path("a/in")).args(["rcT", "x.a", "use.o", "../../b/def.o"]));
     let (answer, status) = archive(&lab.root(), &["a/in/x.a", "--root-symbol", "use"]);
-    // The index says that it defines `def`; what it refers to is not known.
+    // The index says that the member defines `def`; the references of the member are unknown.
     assert_eq!(members(&answer).len(), 2, "{answer}");
     assert_eq!((status, &answer["complete"]), (Some(3), &Value::Bool(false)));
     let (answer, status) =

@@ -22,7 +22,7 @@ fn lab() -> Lab {
     lab
 }
 
-/// mold 1.10 knows `-NAME=VALUE`, and no `-NAME VALUE`.
+/// mold 1.10 accepts `-NAME=VALUE`, but not `-NAME VALUE`.
 #[test]
 fn options_with_one_dash() {
     check(
@@ -197,8 +197,8 @@ fn the_line_of_a_compiler_can_be_used() {
     }
 }
 
-/// In mold, the last `-Bstatic` or `-Bdynamic` is also the state before the first, and `--pop-state`
-/// does not undo it.
+/// In mold, the last `-Bstatic` or `-Bdynamic` is also the state before the first, and
+/// `--pop-state` does not undo it.
 #[test]
 fn the_last_state_is_the_first() {
     check(

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 const LLVM: &str = "/usr/lib/llvm-19/lib";
-/// Archives of the C and C++ libraries, which have what LLVM's lack: common and unique symbols,
-/// members without symbols, assembler.
+/// Archives of the C and C++ libraries, which have what LLVM's archives lack: common and unique
+/// symbols, members without symbols, assembler.
 pub(crate) const OTHERS: [&str; 3] = [
     "/usr/lib/x86_64-linux-gnu/libc.a",
     "/usr/lib/x86_64-linux-gnu/libm-2.36.a",
@@ -33,7 +33,7 @@ pub(crate) fn archives() -> Vec<PathBuf> {
     all
 }
 
-/// Symbols by member, name and class, each with how often it is there.
+/// Number of symbols by member, name and class.
 type Table = BTreeMap<(String, String, char), usize>;
 
 /// `nm`'s letters: `U` and `w` for references, `W`, `C` and `u` for definitions that are not

@@ -1,4 +1,4 @@
-//! Shared objects, programs and scripts of versions as inputs, which some linkers reject. Each case
+//! Shared objects, programs and version scripts as inputs, which some linkers reject. Each case
 //! is linked by lld 19, GNU ld and mold too.
 
 use super::kit::{ar, archive, run};
@@ -8,7 +8,7 @@ use crate::support::{Lab, clean, has};
 /// A line, and the linkers that accept it.
 type Case = (&'static str, &'static [&'static str]);
 
-/// Compares with the linkers whether they reject an input of each line.
+/// Checks that linkaudit and the linkers reject an input in the same lines.
 #[track_caller]
 fn check(lab: &Lab, cases: &[Case], reason: &str) {
     for (line, accepted) in cases {

@@ -1,5 +1,5 @@
-//! Commands about symbols in linker scripts, and functions in expressions. Each case is linked by lld
-//! 19, GNU ld and mold too.
+//! Commands about symbols in linker scripts, and functions in expressions. Each case is linked by
+//! lld 19, GNU ld and mold too.
 
 use super::kit::{ar, run};
 use super::libraries::{check, code};
@@ -190,7 +190,7 @@ fn included_scripts_are_part_of_the_text() {
     }
 }
 
-/// A script of a directory counts without the scripts that it includes and that are not found.
+/// A script in a directory counts even if scripts that it includes are not found.
 #[test]
 fn scripts_in_directories_may_include_missing_scripts() {
     let lab = lab();
@@ -269,8 +269,8 @@ fn functions_in_expressions_are_not_symbols() {
     );
 }
 
-/// Only GNU ld accepts commas in a list, and a comma that follows a name without white space is part
-/// of the name.
+/// Only GNU ld accepts commas in a list, and a comma that follows a name without white space is
+/// part of the name.
 #[test]
 fn commas_between_files() {
     let lab = lab();

@@ -1,5 +1,5 @@
-//! References of shared objects to names of the output: those that it does not export, and those that
-//! `--wrap` redirects.
+//! References of shared objects to names of the output: those that it does not export, and those
+//! that `--wrap` redirects.
 
 use super::kit::{ar, archive, object, run, undefined};
 use super::libraries::{LINKERS, check, code, shared, theirs};

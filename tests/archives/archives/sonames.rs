@@ -15,8 +15,8 @@ fn lab() -> Lab {
     lab
 }
 
-/// A dropped library neither defines names nor refers to them. GNU ld keeps it if the earlier one
-/// is not part of the link.
+/// A dropped library neither defines names nor refers to them. GNU ld keeps the later library if
+/// the earlier one is not part of the link.
 #[test]
 fn libraries_with_one_soname_count_once() {
     let lab = lab();

@@ -1,5 +1,5 @@
-//! The library or archive that a fix chooses if several define a symbol. Each chosen file is linked,
-//! and `ldd -r` reads the result.
+//! The library or archive that a fix chooses if several define a symbol. Each chosen file is
+//! linked, and `ldd -r` reads the result.
 
 use super::kit::{archive, object, text, tool};
 use super::libraries::{fixes, set};
@@ -48,7 +48,7 @@ fn runtimes_that_replace_functions_are_left_out() {
     link_again(&lab, "user.o", &args);
 }
 
-/// Two libraries with the same names, and an object that lacks one.
+/// Two libraries that define the same names, and an object that lacks one of these names.
 fn rivals() -> Lab {
     let lab = Lab::new();
     object(&lab, "user.o", "int readline_(void); int user(void) { return readline_(); }");

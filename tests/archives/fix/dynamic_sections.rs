@@ -246,7 +246,7 @@ fn tree(lab: &Lab, random: &mut Random) {
         let needs: Vec<usize> = (0..number)
             .filter(|need| number == count || *need + 1 == number || random.chance(35))
             .collect();
-        // A used function may be that of a library which others alone need.
+        // A used function may be in a library that only other libraries need.
         let mut linked: Vec<usize> = needs.clone();
         linked.retain(|_| !random.chance(15));
         let used: Vec<usize> = needs.into_iter().filter(|_| random.chance(65)).collect();
@@ -305,7 +305,7 @@ fn hello(number: usize) -> String {
     )
 }
 
-/// Makes needs that are paths name a directory that is not there.
+/// Changes needs that are paths, so that they name a missing directory.
 fn move_away(lab: &Lab) {
     let root = lab.path("tree").display().to_string();
     let files = tool(lab, "find tree -type f");
@@ -362,8 +362,8 @@ fn a_need_that_plugins_may_use_stays() {
     }
 }
 
-/// The audited program defines data that a library takes from its need otherwise. A program that
-/// lacks the data needs the library, so that the removal is only a suggestion.
+/// The audited program defines data that a library would otherwise take from its need. A program
+/// without the data requires this need, so the removal is only a suggestion.
 #[test]
 fn a_need_that_other_programs_use_stays() {
     let lab = Lab::new();

@@ -33,7 +33,7 @@ fn package() -> Lab {
     lab.write("build/cmake/odd $name'%.cmake", "set(foo_odd 1)\n");
     // Installed in the wrong directory: a header below --lib-path would count as found.
     lab.write("stage/share/foo/b.h", "#define FOO_B 2\n");
-    // Its path is less like the one that is named.
+    // The path of this file is less similar to the named path.
     lab.write("build/odd/fooTargets.cmake", "set(foo_targets 2)\n");
     lab.write("build/gen/interpreter", "#!/bin/sh\n");
     lab.so("build/lib/libfoo.so", "int foo(void) { return 1; }", &[]);
@@ -101,7 +101,7 @@ fn cmake_installs_what_is_missing() {
     }
 }
 
-/// A name that CMake would read as something else is refused, and the run says so.
+/// A name that CMake would read differently is refused, and the run reports it.
 #[test]
 fn names_that_install_cannot_hold_are_refused() {
     let lab = Lab::new();

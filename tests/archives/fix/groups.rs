@@ -55,9 +55,9 @@ fn copies_of_groups_with_other_names() {
     }
 }
 
-/// A section outside of a COMDAT group may refer to a local symbol of the group only if the linker
-/// keeps that copy. Each case has what the second member adds, and whether another object of the
-/// link has a copy of the group.
+/// A section outside of a COMDAT group may refer to a local symbol of the group only if the
+/// linker keeps that copy. Each case has the code that the second member adds, the object that
+/// has another copy of the group (empty for none), and true if linkers accept the link.
 #[test]
 fn local_symbols_of_groups() {
     let linkers = ["ld", "ld.lld-19", "mold"];

@@ -142,7 +142,8 @@ fn hostile_symbols_in_waivers() {
     assert_eq!(run.status.code(), Some(1), "{}", text(&run.stderr));
     let waivers = text(&run.stdout);
     assert_eq!(waivers.matches("[[waive]]\n").count(), names.len(), "{waivers}");
-    // As they are they say nothing, which no policy accepts; nothing else is wrong with them.
+    // As written, the waivers have empty reasons, which no policy accepts. They have no other
+    // error.
     lab.write("empty.toml", format!("schema = 1\n{waivers}"));
     lab.write(
         "full.toml",

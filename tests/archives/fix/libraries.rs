@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 
-/// The file names of all fixes, and whether all are verified.
+/// The file names of all fixes, and true if all are verified.
 pub(super) fn fixes(lab: &Lab, args: &[&str]) -> (BTreeSet<String>, bool) {
     let run = lab.linkaudit(&[&["fix"], args, &["--format", "json"]].concat());
     let report: Value = serde_json::from_slice(&run.stdout)
@@ -39,7 +39,7 @@ fn a_shared_library_comes_before_archives() {
     archive(&lab, OsStr::new("parts/libh.a"), &["h.o"]);
     let args = ["libuser.so", "--lib-path", "parts"];
     assert_eq!(fixes(&lab, &args), (set(&["libg.so"]), true));
-    // One that lacks something itself is not verified.
+    // A library that has undefined symbols itself is not verified.
     object(&lab, "h.o", "int gone(void); int h(void) { return gone(); }");
     tool(&lab, "cc -shared -o parts/libg.so g.o h.o");
     assert_eq!(fixes(&lab, &args), (set(&["libg.so"]), false));
@@ -72,7 +72,7 @@ fn one_copy_of_a_library_is_linked() {
     assert!(said.contains("or, the shared libraries alone, without linking again:"), "{said}");
 }
 
-/// If linkers reject the archive, the symbols that the library has get the library.
+/// If linkers reject the archive, the fix links the library for the symbols that the library has.
 #[test]
 fn a_library_replaces_an_archive_that_is_refused() {
     let lab = Lab::new();
@@ -121,7 +121,8 @@ fn archives_with_names_of_the_system() {
     assert_eq!(fixes(&lab, &args).0, set(&[]));
 }
 
-/// A file that was linked without the C library gets its name, if the archives need it.
+/// For a file that was linked without the C library, the fix names the C library if the archives
+/// need it.
 #[test]
 fn a_link_without_libc_is_told() {
     let lab = Lab::new();
@@ -157,8 +158,8 @@ fn libssl_without_libcrypto_gets_libcrypto() {
     assert!(undefined.len() > 100, "{undefined:?}");
     assert_eq!(fixes(&lab, &["libssl.so", "--lib-path", "parts"]), (set(&["libcrypto.a"]), true));
     let both = ["libssl.so", "--lib-path", "parts", "--lib-path", "shared"];
-    // The shared library keeps a few functions to itself that `libssl.a` takes from the archive. With
-    // both, the process would have two copies of the others.
+    // The shared library keeps a few functions to itself that `libssl.a` takes from the archive.
+    // With both, the process would have two copies of the others.
     assert_eq!(fixes(&lab, &both), (set(&["libcrypto.a"]), true));
     // The linker and the loader agree.
     tool(

@@ -1,5 +1,5 @@
-//! Lists with `llvm_map_components_to_libnames()`, whose values are components: `Core` stands for the
-//! archive `LLVMCore`.
+//! Lists with `llvm_map_components_to_libnames()`, whose values are components: `Core` stands for
+//! the archive `LLVMCore`.
 
 use super::targets::{Archive, build, fixed};
 

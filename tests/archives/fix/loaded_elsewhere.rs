@@ -1,11 +1,11 @@
 //! Fixes that seem to help, because the needed file exists, but the loader takes another one. The
-//! real loader decides: a program that fails after the fix must not have a verified one.
+//! real loader decides: a program that fails after the fix must not have a verified fix.
 
 use super::kit::{text, tool};
 use crate::support::{Lab, has, skip};
 use serde_json::Value;
 
-/// The fixes of all findings of a rule: their entries, and whether they are verified.
+/// The fixes of all findings of a rule: the entry of each, and true if it is verified.
 fn fixes(lab: &Lab, rule: &str) -> Vec<(String, bool)> {
     let out = lab.linkaudit(&["fix", "tree", "--isolated", "--format", "json"]);
     let report: Value = serde_json::from_slice(&out.stdout).expect("JSON");

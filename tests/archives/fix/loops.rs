@@ -6,8 +6,8 @@ use crate::support::{has, skip};
 
 const LINKED: [&str; 3] = ["FooA", "FooB", "FooZ"];
 
-/// `foreach(… IN LISTS …)` has names of variables: the names of archives join the set in the loop if
-/// other commands give the variables their values, and if the set has names of its own.
+/// `foreach(… IN LISTS …)` has names of variables: the names of archives join the set in the loop
+/// if other commands give the variables their values, and if the set has names of its own.
 #[test]
 fn names_of_variables_take_no_archives() {
     let lab = build(IN_ORDER, &["a", "b", "z", "x"], &LINKED);

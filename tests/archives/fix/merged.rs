@@ -1,14 +1,14 @@
-//! Fixes whose members share a name with the linked library, or with each other, in a way that
-//! changes the symbol of the whole link: its visibility, or the copy of a COMDAT group that defines
-//! it. Each case is linked with three linkers, and `ldd -r` checks the result.
+//! Fixes whose members share a name with the linked library or with each other. The shared name
+//! changes the symbol of the whole link: its visibility, or the copy of a COMDAT group that
+//! defines it. Each case is linked with three linkers, and `ldd -r` checks the result.
 
 use super::kit::{archive, tool};
 use super::linkable::{member, verified};
 use crate::support::{Lab, has, skip};
 use std::ffi::OsStr;
 
-/// What the library has beside its call of `g`, the members of `libg.a` and `libh.a`, and true if
-/// all linkers make a library in which `g` is defined.
+/// The code of the library besides its call of `g`, the members of `libg.a` and `libh.a`, and
+/// true if all linkers make a library in which `g` is defined.
 const CASES: &[(&str, &str, &str, bool)] = &[
     // Hidden references, to a name that nothing defines.
     (".quad n\n", "", "", true),
@@ -85,8 +85,8 @@ fn a_library_refers_to_a_weak_name() {
     with_needed_library("a_library_refers_to_a_weak_name", "-z defs", &cases);
 }
 
-/// Each case has code of a needed library and of a member. It also tells if GNU ld links the member
-/// with `options`, and so if the fix is verified; lld always links it.
+/// Each case has code of a needed library and of a member. It also tells if GNU ld links the
+/// member with `options`, and so if the fix is verified; lld always links the member.
 fn with_needed_library(test: &str, options: &str, cases: &[(&str, &str, bool)]) {
     if !has("ld") || !has("ld.lld-19") {
         return skip(test, "needs GNU ld and lld");

@@ -1,4 +1,4 @@
-//! A script for `ar -M` run twice, in the directory of the archive that it repairs too.
+//! A script for `ar -M`, run twice, also in the directory of the archive that it repairs.
 
 use super::kit::{fix, text, three, tool};
 use super::support;

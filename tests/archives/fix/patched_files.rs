@@ -229,7 +229,8 @@ fn a_write_that_fails_keeps_the_new_content() {
     tool(&lab, "mv tree/bin/prog.* tree/bin/prog; tree/bin/prog");
 }
 
-/// A script that cannot ask patchelf reports an error: an empty answer is not the state of the file.
+/// A script that cannot ask patchelf reports an error: an empty answer is not the state of the
+/// file.
 #[test]
 fn a_script_without_answers_fails() {
     let lab = Lab::new();

@@ -77,7 +77,7 @@ fn a_library_that_cannot_be_repaired_does_not_touch_another() {
         let list = ["--deps-list", list, "--archive", archive];
         assert_eq!(proofs(&lab, &[&both[..], &list].concat()).1, expected, "{list:?}");
     }
-    // The linker and the loader say so too.
+    // The linker and the loader have the same results.
     for (name, expected) in [("left", set(&[])), ("right", set(&["gone"]))] {
         tool(
             &lab,
@@ -87,8 +87,8 @@ fn a_library_that_cannot_be_repaired_does_not_touch_another() {
     }
 }
 
-/// `odd` takes a member that refers to `help`. Under `bin/a` a library defines that; only resolving
-/// and binding under `bin/b` shows that nothing does there.
+/// `odd` takes a member that refers to `help`. Under `bin/a`, a library defines `help`. Only
+/// resolving and binding under `bin/b` shows that no library defines `help` there.
 #[test]
 fn a_fix_that_opens_something_under_one_program_is_doubtful_alone() {
     let lab = Lab::new();

@@ -1,7 +1,7 @@
-//! Random libraries that were linked without some archives: every verified fix is linked by GNU ld, lld and
-//! mold, and `ldd -r` must find nothing undefined that the fix defines, and nothing new. Members are
-//! hidden, protected, versioned, common, weak, thread-local, in COMDAT groups, not position-independent
-//! and circular.
+//! Random libraries that were linked without some archives: every verified fix is linked by GNU
+//! ld, lld and mold. `ldd -r` must find no undefined symbol that the fix defines, and no new one.
+//! Members are hidden, protected, versioned, common, weak, thread-local, in COMDAT groups, not
+//! position-independent and circular.
 
 use super::kit::text;
 use crate::archives::links::source;
@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 const LINKERS: &[&str] = &["ld", "ld.lld-19", "mold"];
 const STRICT: &[&str] = &["-z", "text", "--version-script=versions"];
 
-/// How often a member defines a name in which way.
+/// The ways in which a member defines a name, with their weights.
 const WAYS: &[(usize, &str)] = &[
     (30, ""),
     (10, "="),
@@ -31,7 +31,8 @@ const WAYS: &[(usize, &str)] = &[
 ];
 const TLS_WAYS: &[(usize, &str)] = &[(3, ""), (1, "~")];
 
-/// Code that some links do not take: `NAME` is a name, `VAR` a thread-local one, `LOCAL` a local label.
+/// Code that some links do not take: `NAME` is a name, `VAR` a thread-local one, `LOCAL` a local
+/// label.
 const CODE: &[&str] = &[
     ".text\nmovl $LOCAL, %eax\n",
     ".text\nmovl $NAME, %eax\n",
@@ -62,8 +63,8 @@ const CODE: &[&str] = &[
 /// One library, the archives that it was linked without, and the shell commands that build them.
 struct Case {
     is_program: bool,
-    /// True if it has the search path of its needed libraries. Otherwise only LD_LIBRARY_PATH has
-    /// it, which the audit does not know.
+    /// True if the library has the search path of its needed libraries. Otherwise, only
+    /// LD_LIBRARY_PATH has this path, and the audit does not know it.
     has_search_path: bool,
     /// Libraries that it was linked with.
     needed: Vec<String>,
@@ -200,8 +201,9 @@ fn needed_names(lab: &Lab, case: &Case) -> BTreeSet<String> {
     case.needed.iter().flat_map(of).collect()
 }
 
-/// True if the output does not tell how a new link would end. A program does not tell which members
-/// its lost references would take, and no output tells that an object hid a name of a needed library.
+/// True if the output does not tell how a new link would end. A program does not tell which
+/// members its lost references would take, and no output tells that an object hid a name of a
+/// needed library.
 fn is_lost(case: &Case, lab: &Lab, lost: &BTreeSet<&String>, needed: &BTreeSet<String>) -> bool {
     let strong = names(lab, "nm -P -u user.o | awk '$2 == \"U\"'");
     let (_, user) = case.sources.iter().find(|(name, _)| name == "user.s").expect("a source");
@@ -306,8 +308,9 @@ fn check(seed: u64, counts: &mut Counts) {
         let mut run = clean("sh");
         let output = run.current_dir(lab.root()).args(["-ec", &link]).output().expect("sh runs");
         let error = text(&output.stderr);
-        // mold 1.10 crashes on some programs with a version script. lld 19 reports a weak reference to
-        // a name that only a member defines which it does not take, with a default version.
+        // mold 1.10 crashes on some programs with a version script. lld 19 reports a weak
+        // reference to a name if the only definition has a default version and is in a member
+        // that lld does not take.
         let is_crash = output.status.code() == Some(139) || error.contains("signal");
         let mut lines = error.lines().filter(|line| line.contains("error: "));
         let is_weak = |name: &str| {

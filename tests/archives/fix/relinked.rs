@@ -93,8 +93,8 @@ fn an_index_without_the_symbol() {
     }
 }
 
-/// A shared library that refers to a name which an added archive defines. The file exports it,
-/// unless a member hides it.
+/// A shared library that refers to a name which an added archive defines. The linked file exports
+/// the name, unless a member hides it.
 #[test]
 fn an_archive_defines_names_for_an_added_library() {
     let lab = Lab::new();

@@ -1,12 +1,12 @@
-//! The variable or target that takes an archive: that of the file, at a place where GNU ld finds the
-//! archive.
+//! The variable or target that takes an archive: that of the file, at a place where GNU ld finds
+//! the archive.
 
 use super::kit::{archive, object, text, tool};
 use super::support::{self, Lab};
 use crate::deps_list_shapes::value;
 use std::ffi::OsStr;
 
-/// A function, and those that it calls.
+/// A function, and the functions that it calls.
 pub(super) type Function = (&'static str, &'static [&'static str]);
 /// An archive and its functions, each in a member of its own.
 pub(super) type Archive = (&'static str, &'static [Function]);
@@ -262,7 +262,7 @@ fn a_removal_by_a_variable_is_read_or_doubted() {
             "set(A 1)\nif(A AND (NOT B OR NOT (0)))\nset(BAD FooX)\nendif()\nlist(REMOVE_ITEM LIBS ${BAD})\n",
             "FooX cannot be placed: a later command of the list removes it (list.cmake:6)",
         ),
-        // Policy CMP0054 decides whether the quoted text is the name of a variable.
+        // Policy CMP0054 decides if the quoted text is the name of a variable.
         (
             "set(X no)\nset(A X)\nif(\"${A}\" STREQUAL \"no\")\nset(BAD z)\nelse()\nset(BAD FooX)\nendif()\n\
              list(REMOVE_ITEM LIBS ${BAD})\n",
@@ -453,7 +453,7 @@ fn a_name_joins_the_components_of_llvm() {
     assert!(new.contains("  x86info\n") && new.contains("  target\n"), "{new}");
 }
 
-/// A replacement that changes the new name alone takes it from the link.
+/// A replacement that changes the new name alone removes it from the link.
 #[test]
 fn a_name_that_a_replacement_changes_is_not_verified() {
     let lab = build(IN_ORDER, &["a", "b", "z", "x"], &["FooA", "FooB", "FooZ"]);

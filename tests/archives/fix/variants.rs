@@ -1,6 +1,7 @@
-//! Search paths that need another change than a new entry in the DT_RUNPATH of the file: inherited
-//! DT_RPATHs, files for another machine, and libraries in build directories. Also the default
-//! prefix of the script, and commands about odd file names. The real loader runs the programs.
+//! Search paths for which a new entry in the DT_RUNPATH of the file is the wrong change:
+//! inherited DT_RPATHs, files for another machine, and libraries in build directories. Also the
+//! default prefix of the script, and commands about odd file names. The real loader runs the
+//! programs.
 
 use super::kit::{text, tool};
 use crate::support::{Lab, has, skip};

@@ -136,7 +136,7 @@ fn other_files_are_shown_and_left() {
         assert!(said.contains("1 file differs: nothing was"), "{said}");
         let kept = std::fs::read_to_string(lab.path("debian/tests/control"));
         assert_eq!(kept.expect("it is there"), old);
-        // Neither the file that does not differ.
+        // A file that does not exist yet is not written either.
         assert!(!lab.path("debian/tests/linkaudit").exists());
     }
 }

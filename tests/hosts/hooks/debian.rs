@@ -1,5 +1,5 @@
-//! Debian: dpkg-buildpackage with the debhelper sequence, the DEP-8 script, apt with its hook before
-//! dpkg unpacks into another root.
+//! Debian: dpkg-buildpackage with the debhelper sequence, the DEP-8 script, apt with its hook
+//! before dpkg unpacks into another root.
 
 use linkaudit::hooks::HookSystem;
 
@@ -79,7 +79,7 @@ const APT: &str = "
     if [ -e root/usr/bin/demo ]; then echo 'demo: unpacked'; else echo 'demo: not unpacked'; fi >&3
     exit $status";
 
-/// A run of apt with more settings, and whether the package was unpacked.
+/// A run of apt with more settings, and true if the package was unpacked.
 fn installed(payload: Payload, settings: &str) -> (Ran, bool) {
     let mut kit = Kit::new(payload, &["apt"]);
     kit.lab.write("waiver.toml", WAIVER);
@@ -111,7 +111,8 @@ fn apt_pre_install_pkgs() {
     }
 }
 
-/// The line of the page for administrators: dpkg is done when the audit runs, and its status is ignored.
+/// The line of the page for administrators: dpkg is done when the audit runs, and its status is
+/// ignored.
 #[test]
 fn apt_post_invoke() {
     if !has("apt-get") {

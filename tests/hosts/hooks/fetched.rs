@@ -52,8 +52,8 @@ fn pre_commit() {
     with(kit(Payload::Fixed), &venv, &check).expect(0);
 }
 
-/// A repository with one ebuild, and a profile. The settings that Portage has in its own directory are
-/// taken from the environment.
+/// A repository with one ebuild, and a profile. The settings that Portage has in its own
+/// directory are taken from the environment.
 const EBUILD: &str = "
     G=$LAB/gentoo
     mkdir -p $G/repo/metadata $G/repo/profiles/base $G/repo/app-misc/demo $G/conf/etc/portage/repos.conf $G/tmp
@@ -104,7 +104,7 @@ fn portage() {
     run(Payload::Broken, "export LINKAUDIT_STRICT=0").expect(0).tells();
 }
 
-/// rattler-build writes what the script prints nowhere that a caller sees.
+/// rattler-build does not show the output of the script to its caller.
 const RATTLER: &str = "
     mkdir -p $LAB/channel/noarch $LAB/channel/linux-64
     echo '{\"packages\":{},\"packages.conda\":{}}' | tee $LAB/channel/noarch/repodata.json > $LAB/channel/linux-64/repodata.json

@@ -34,7 +34,7 @@ pub(crate) fn opens(plugin: &'static str) -> Target {
     fails(plugin, &[])
 }
 
-/// A plugin that cannot, for these reasons.
+/// A plugin that cannot be opened, for these reasons.
 pub(crate) fn fails(plugin: &'static str, findings: &[(&'static str, &'static str)]) -> Target {
     let findings = findings.iter().copied().collect();
     let (options, must_bind) = (Vec::new(), Vec::new());
@@ -264,7 +264,8 @@ fn compare(name: &str, lab: &Lab, target: &Target, counts: &mut Counts) {
         }
         _ => {}
     }
-    // A dlopen that fails ends at its first error: what came before is a part.
+    // A dlopen that fails ends at its first error, so the loader prints only a part of the
+    // bindings.
     for binding in real.bound.difference(&said.bound) {
         differs(format!("only the loader binds {binding:?}"));
     }

@@ -14,7 +14,8 @@ struct Opening {
     profile: &'static str,
     command: &'static [&'static str],
     plugin: &'static str,
-    /// The program opens it only where the kernel traces: the loader brings it instead.
+    /// The program opens the plugin only where the kernel traces, so the loader preloads it
+    /// instead.
     is_preloaded: bool,
 }
 
@@ -120,7 +121,7 @@ fn real(opening: &Opening) -> BTreeSet<Binding> {
     if opening.is_preloaded {
         command.env("LD_PRELOAD", opening.plugin);
     }
-    // Some cannot do their work here; it is enough that they open the plugin.
+    // Some programs cannot do their work here; it is enough that they open the plugin.
     command.output().expect("the program runs");
     let files = lab.root().read_dir().expect("a directory").flatten();
     let text: String = files.filter_map(|file| std::fs::read_to_string(file.path()).ok()).collect();

@@ -247,7 +247,7 @@ fn an_older_version(lab: &Lab) -> Vec<Target> {
     versioned(lab, "h", "libv.so.1", "V1 { global: g; local: *; };");
     versioned(lab, "p", "libw.so.1", V1_V2);
     app(lab, "int g(void); int use(void) { return g(); }", "h/libv.so.1 runpath=$ORIGIN/h");
-    // The host's g has another version, and is passed over.
+    // The host's `g` has another version, and is skipped.
     so(lab, "plug.so", CALL_G, "p/libw.so.1 runpath=$ORIGIN/p");
     vec![opens("./plug.so").binds("g", "p/libw.so.1")]
 }

@@ -183,7 +183,7 @@ fn every_form_of_archive() {
         };
         assert!(bytes[container.offset as usize..].starts_with(magic));
     }
-    // Cut anywhere, it says so, or ends between two members.
+    // An archive that is cut anywhere is reported as cut, or ends between two members.
     let (mut cuts, mut between) = (0, 0);
     for len in 8..bytes.len() {
         let cut = read_archive(&bytes[..len]);

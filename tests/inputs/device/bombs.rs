@@ -152,7 +152,7 @@ fn many_bundles_that_state_a_gigabyte() {
     assert!(first, "the first four are inflated: {told_by_one:#?}");
     assert!(human.contains("1 compressed bundle not inflated"), "{human}");
     assert!(peak <= MOST_KB, "{peak} KB");
-    // Threads do not decide which.
+    // The number of threads does not decide which files are inflated.
     let (again, _, peak_of_eight) = deep(&lab, "8");
     assert_eq!(again, answer);
     assert!(peak_of_eight <= MOST_KB, "{peak_of_eight} KB");

@@ -1,5 +1,5 @@
-//! Published wheels with CUDA code: the cubins and PTX of each file, in their order, are those that NVIDIA's
-//! `cuobjdump -lelf -lptx` lists. The wheels and cuobjdump are pinned by hash.
+//! Published wheels with CUDA code: the cubins and PTX of each file, in their order, are those
+//! that NVIDIA's `cuobjdump -lelf -lptx` lists. The wheels and cuobjdump are pinned by hash.
 
 use super::wheels::{Wheel, fetch};
 use crate::support::{self, Lab, clean, skip};

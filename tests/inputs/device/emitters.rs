@@ -55,7 +55,7 @@ fn targets_for_build_systems() {
     assert_eq!(run.stdout, b"-DGPU_TARGETS=gfx90a;gfx1030|");
 }
 
-/// A build that ignored the list that was asked for.
+/// A build that ignored the requested list of targets.
 #[test]
 fn targets_that_an_exact_policy_does_not_list_are_left_out() {
     let lab = Lab::new();

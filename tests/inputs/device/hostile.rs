@@ -1,5 +1,5 @@
-//! Odd and lying device code, data and questions, each with the defect that must be named, beside forms that
-//! look odd and are sound.
+//! Odd and lying device code, data and questions, each with the defect that must be named, beside
+//! forms that look odd and are sound.
 
 use super::rows::{library, policy, runtime};
 use super::{DEEP, LISTING, device, read, targets};
@@ -38,7 +38,7 @@ fn entries_hold_code() {
     ];
     let mut count = 0;
     for (name, plain, expected) in &cases {
-        // Tables of compressed bundles are read without their entries, and whole if that is asked for.
+        // Tables of compressed bundles are read without their entries, and whole on request.
         for (bytes, depth) in [(plain.clone(), LISTING), (device::ccob(plain, 3, "zstd"), DEEP)] {
             let found = read(&bytes, depth);
             let faults: Vec<&str> = found.faults.iter().map(|fault| fault.what).collect();
@@ -120,7 +120,8 @@ fn old_runtimes_do_not_read_new_code_objects() {
     }
 }
 
-/// A linker keeps the relocation of a wrapper against an exported `__hip_fatbin`, as in Debian's librccl.
+/// A linker keeps the relocation of a wrapper against an exported `__hip_fatbin`, as in Debian's
+/// librccl.
 #[test]
 fn wrappers_are_relocated_against_symbols() {
     let lab = Lab::new();
@@ -232,7 +233,7 @@ fn targets_are_named_in_the_spellings_of_tools() {
     }
 }
 
-/// A misspelled processor is not refused, since newer ones exist, but said.
+/// A misspelled processor is reported, but not refused, because newer processors exist.
 #[test]
 fn unknown_targets_are_said() {
     let lab = Lab::new();
@@ -250,7 +251,8 @@ fn unknown_targets_are_said() {
     }
 }
 
-/// Settings of targets in policies and code: code that states one serves only devices with the same.
+/// Settings of targets in policies and code: code that states one serves only devices with the
+/// same.
 #[test]
 fn settings_of_policies_count() {
     for (code, listed, count) in [

@@ -1,6 +1,7 @@
-//! Whole libraries of wheels as the newest LLVM reads them, from 23 on, which knows all versions of compressed
-//! bundles: `llvm-objdump --offloading` lists and extracts the entries of all bundles of a file,
-//! `clang-offload-bundler --list` those of one, and `llvm-readobj --notes` has targets and kernels.
+//! Whole libraries of wheels as the newest LLVM reads them. From release 23 on, LLVM reads all
+//! versions of compressed bundles. `llvm-objdump --offloading` lists and extracts the entries of
+//! all bundles of a file, `clang-offload-bundler --list` lists those of one bundle, and
+//! `llvm-readobj --notes` has targets and kernels.
 
 use super::wheels::{Wheel, fetch};
 use crate::support::debian::{self, Debian};

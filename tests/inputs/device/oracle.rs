@@ -45,7 +45,7 @@ fn bundles_as_clang_reads_them() {
         let ours: BTreeSet<String> =
             container.entries.iter().map(|e| String::from_utf8_lossy(&e.id).into_owned()).collect();
         assert_eq!(ours, theirs, "{name}");
-        // Offset and size of each entry: what is unbundled is what lies there.
+        // The unbundled content of each entry must equal the bytes at its offset, with its size.
         let plain = device::bundle(
             &["gfx90a:sramecc+:xnack-", "gfx1030", "gfx10-3-generic"],
             if name == "packed" { 1 } else { 4096 },

@@ -141,7 +141,7 @@ fn said(lab: &Lab, path: &str) -> (String, Vec<String>) {
     (text(&finding["message"]), parts.map(|part| text(&part["reason"])).collect())
 }
 
-/// The same by `readelf`.
+/// The same facts, as `readelf` prints them.
 fn expected(lab: &Lab, path: &str) -> (u64, Vec<String>) {
     let shown = lab.sh(&format!("readelf -SW {path}")).stdout;
     let shown = String::from_utf8_lossy(&shown).into_owned();

@@ -1,6 +1,7 @@
-//! Published wheels with device code, pinned by hash: places, ids and sizes of bundles equal what LLVM's
-//! tools read, and kernels equal `llvm-readobj --notes`. The default is the two smallest;
-//! `LINKAUDIT_WHEELS=all` reads the large ones too, with the newest LLVM of Debian sid (`newest`).
+//! Published wheels with device code, pinned by hash: places, ids and sizes of bundles equal what
+//! LLVM's tools read, and kernels equal `llvm-readobj --notes`. The default is the two smallest;
+//! `LINKAUDIT_WHEELS=all` reads the large ones too, with the newest LLVM of Debian sid
+//! (`newest`).
 
 use super::newest;
 use super::oracle::{bundler, llvm};
@@ -159,8 +160,8 @@ fn compare(lab: &Lab, file: &Value, tools: (&Path, &str), tally: &mut Tally) {
     }
 }
 
-/// The same payload with a header of version 2: LLVM 19 is older than version 3, whose header differs in
-/// the width of its sizes.
+/// The same payload with a header of version 2: LLVM 19 is older than version 3, whose header
+/// differs in the width of its sizes.
 fn as_version_2(content: &[u8]) -> Vec<u8> {
     let low = |at: usize| {
         assert_eq!(content[at + 4..at + 8], [0; 4], "less than 4 GiB");
@@ -174,7 +175,7 @@ fn as_version_2(content: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Ids as listed, and each entry as unbundled.
+/// Compares the listed ids, and each unbundled entry.
 fn one_bundle(lab: &Lab, part: &Path, bundle: &Value, tools: (&Path, &str), tally: &mut Tally) {
     let entries = bundle["entries"].as_array().expect("entries");
     let input = format!("--input={}", part.display());

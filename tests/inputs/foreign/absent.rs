@@ -43,7 +43,7 @@ fn one_cause_for_all_files_of_a_machine() {
     assert_eq!(cause["id"], "no-loader:x86_64");
     assert_eq!(cause["title"], "no loader for x86_64 on this system");
     assert_eq!((&cause["findings"], &cause["roots"]), (&json!(2), &json!(2)));
-    // The C library gives every symbol a version: it has none without.
+    // Every symbol of the C library has a version, so no unversioned symbol comes from it.
     assert_eq!(of(&report, "undefined-symbol"), ["lib/bad.so"]);
     assert_eq!((report.status, of(&report, "missing-library").len()), (1, 0));
 }

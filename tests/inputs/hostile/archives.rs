@@ -96,7 +96,7 @@ impl Archive {
         self.members.clear();
         self.files.clear();
         self.write_index(&mut out, members, &offsets, pad);
-        // Long names, and in a thin archive all.
+        // Long names; in a thin archive, all names.
         let is_long = |name: &str| self.form == Form::Thin || name.len() > 15;
         let mut names = Vec::new();
         let places: Vec<usize> = members

@@ -354,7 +354,7 @@ impl Built {
         !self.shape.needed_versions.is_empty() || !self.shape.defined_versions.is_empty()
     }
 
-    /// The index of the first needed version: those of definitions come before.
+    /// The index of the first needed version: the versions of definitions come before it.
     fn first_needed(&self) -> usize {
         2 + self.shape.defined_versions.len()
     }

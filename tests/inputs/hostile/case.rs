@@ -13,6 +13,6 @@ pub enum Label {
 pub struct Case {
     pub operation: &'static str,
     pub label: Label,
-    /// The first one is the case, the others are what it needs.
+    /// The first file is the case; the others are files that it needs.
     pub files: Vec<(String, Vec<u8>)>,
 }

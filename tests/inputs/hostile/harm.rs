@@ -27,7 +27,7 @@ const DT_JMPREL: u64 = 23;
 const DT_PLTREL: u64 = 20;
 /// A tag without a meaning to a loader.
 const DT_DEBUG: u64 = elf_file::DT_DEBUG;
-/// In no PT_LOAD of any generated file.
+/// An address outside of every PT_LOAD of all generated files.
 const NOWHERE: u64 = 0x7fff_0000;
 /// Beyond the end of every string table.
 const NO_NAME: [u64; 3] = [0x7fff_0000, 0x0fff_fff0, 0x0800_0001];
@@ -236,7 +236,7 @@ fn dynamic_no_null(random: &mut Random, built: &Built, elf: &mut ElfFile) -> Out
     let size = elf.word_size();
     let range = built.part(Part::Dynamic)?;
     if random.chance(50) {
-        // The header says that it ends before.
+        // By its program header, the dynamic section ends before DT_NULL.
         let dynamic = segments(elf, PT_DYNAMIC);
         let [_, _, filesz, memsz] = places(elf, dynamic.first()?.at);
         let rest = range.len() - built.shape.nulls * 2 * size;

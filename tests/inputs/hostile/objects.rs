@@ -226,7 +226,7 @@ pub const ODD: &[(&str, Operation)] = &[
     }),
 ];
 
-/// An object, and whether it is damaged.
+/// An object, and a label that says if the object is damaged.
 pub fn draw(
     number: usize,
     random: &mut Random,

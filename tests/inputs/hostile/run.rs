@@ -150,7 +150,7 @@ fn findings(report: &Value) -> Findings {
     let mut out = Findings::new();
     for finding in report["findings"].as_array().into_iter().flatten() {
         let text = |key: &str| finding[key].as_str().unwrap_or_default().to_owned();
-        // A path that is not UTF-8 is none of the cases'.
+        // A path that is not UTF-8 does not belong to a case.
         let path = text("path");
         let case = path.split('/').next().unwrap_or_default().to_owned();
         let what = format!("{path}: {} {}", text("detail"), text("message"));

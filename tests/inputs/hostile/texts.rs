@@ -102,7 +102,7 @@ fn policy(random: &mut Random) -> Vec<u8> {
         "[search-path]\nallow = [\"$ORIGIN\", \"$ORIGIN/../lib\"]\n",
     ];
     let mut parts = parts.map(str::to_owned).to_vec();
-    // A table stands once.
+    // A table may occur only once.
     parts.remove(random.below(2));
     mixed(random, "schema = 1\n", parts, "#")
 }
@@ -155,7 +155,7 @@ fn text(number: usize, random: &mut Random) -> (&'static Kind, Label, Vec<u8>) {
 fn wrong(kind: &Kind, label: &Label, run: &Run) -> Option<String> {
     let is_short = run.stderr.len() < 8192;
     let ended = match (label, kind.name) {
-        // The list was read, and there is no archive that it could be about.
+        // The list was read, but no archive belongs to it.
         (Label::Clean, "deps list") => {
             run.stderr.contains("no candidate archive") || run.stderr.contains("not a list")
         }

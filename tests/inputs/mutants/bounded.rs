@@ -17,7 +17,8 @@ pub struct Outcome {
 /// `ulimit -v` in KiB, for all programs run here.
 const MEMORY: &str = "ulimit -v 4000000; exec \"$@\"";
 
-/// Runs `words` in `cwd`; their output goes through files, so that a full pipe is no hang.
+/// Runs `words` in `cwd`; their output goes through files, so that a full pipe does not block the
+/// run.
 pub fn run(cwd: &Path, seconds: u64, words: &[&str]) -> Outcome {
     let scratch = crate::support::scratch::tempdir().expect("a temporary directory");
     let (out, err) = (scratch.path().join("out"), scratch.path().join("err"));

@@ -156,7 +156,7 @@ fn other_kind(bytes: &[u8]) -> bool {
     if !bytes.starts_with(b"\x7fELF") {
         return true;
     }
-    // Read in the other byte order, a type is none that is known.
+    // In the other byte order, the type is unknown.
     let Some(elf) = ElfFile::new(bytes.to_vec()) else { return bytes.get(5) == Some(&2) };
     let loadable =
         matches!(elf.get(16, 2), Some(2 | 3)) && !matches!(elf.get(18, 2), Some(190 | 224));

@@ -134,7 +134,8 @@ impl System {
         std::fs::create_dir_all(root.join("dev")).expect("a directory");
         std::fs::write(root.join("dev/null"), "").expect("a file");
         let system = Self { lab, root };
-        // hipconfig finds the platform of ROCm by files below /proc, which is not there.
+        // hipconfig finds the platform of ROCm by files below /proc, which the chroot does not
+        // have.
         let options = ["-DCMAKE_C_COMPILER=gcc", "-DCMAKE_CXX_COMPILER=g++", "-DHIP_PLATFORM=amd"];
         let out = system.cmake(&options, "template");
         if out.contains("Generating done") { Ok(system) } else { Err(out) }
@@ -245,8 +246,8 @@ fn difference(at: &str, outcome: &PackageOutcome, answer: &Answer) -> Option<Str
     if ours == Verdict::Unknown {
         return None;
     }
-    // A module looks for a package, which linkaudit takes to be found. It then reports defects of
-    // what follows.
+    // A CMake module looks for a package, and linkaudit assumes that the package is found.
+    // linkaudit then reports defects that follow later.
     let text = answer.text.to_ascii_lowercase();
     let names_assumed =
         |name: &Vec<u8>| text.contains(&String::from_utf8_lossy(name).to_ascii_lowercase());
@@ -264,7 +265,7 @@ fn difference(at: &str, outcome: &PackageOutcome, answer: &Answer) -> Option<Str
     // A fatal error names what is missing, and so do we.
     let squeezed: String = answer.text.split_whitespace().collect();
     let names = |text: String| squeezed.contains(&text.split_whitespace().collect::<String>());
-    // The error may be that of a package that this one asks for.
+    // The error may be about a package that this package requests.
     let is_same = names(String::from_utf8_lossy(&outcome.message).into_owned());
     let is_named = is_same
         || outcome.events.iter().any(|event| match &event.kind {
@@ -348,9 +349,9 @@ fn compare(system: &System) -> usize {
     packages.len()
 }
 
-/// Compares each missing file of a package with a consumer that links to the first target that names
-/// it: CMake rejects a missing directory of headers, and Ninja misses any other file. Returns the
-/// number of files, and the differences.
+/// Compares each missing file of a package with a consumer that links to the first target that
+/// names it: CMake rejects a missing directory of headers, and Ninja misses any other file.
+/// Returns the number of files, and the differences.
 fn named_files(system: &System, packages: &[CMakePackage]) -> (usize, Vec<String>) {
     let (mut cases, mut differ) = (0, Vec::new());
     for package in packages {

@@ -80,7 +80,8 @@ fn entries_of_python() {
                 .collect();
             lab.write(&format!("{site}/f{file}.pth"), lines.join("\n"));
         }
-        // Python's own question, answered as before, and printed.
+        // Prints the paths that Python asks for and that do not exist. Python's answers stay the
+        // same.
         let script = "import os, site, sys\nreal = os.path.exists\n\
             os.path.exists = lambda p: real(p) or (print('gone', p), False)[1]\n\
             site.addsitedir(sys.argv[1])\n";
@@ -282,8 +283,8 @@ fn staged_text(random: &mut Random, lab: &Lab) {
     write("stage", "usr/lib/gcc/x86_64-linux-gnu/12/specs", &specs);
 }
 
-/// A stage over a system: each finding is one that the installed package has, and the other way
-/// round. Directories with candidates (`--lib-path`) change nothing.
+/// A stage over a system: the staged and the installed package have the same findings.
+/// Directories with candidates (`--lib-path`) change nothing.
 #[test]
 fn staged_text_sees_the_system() {
     let (cases, mut seen, mut differences) = (seeds("LINKAUDIT_LOOSE", 12), 0, Vec::new());

@@ -151,7 +151,8 @@ impl System {
         out
     }
 
-    /// A package and all that it requires; with private requirements too, if asked.
+    /// A package and all packages that it requires; with private requirements too, if `private`
+    /// is set.
     fn closure(&self, name: &str, private: bool) -> BTreeSet<String> {
         let (mut out, mut todo) = (BTreeSet::new(), vec![name.to_owned()]);
         while let Some(name) = todo.pop() {

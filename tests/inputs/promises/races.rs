@@ -9,7 +9,7 @@ use super::random::{Random, amount};
 use super::tiny::Tiny;
 use crate::support::Lab;
 
-/// Number of audits in `.ci/run`, if LINKAUDIT_RACES does not say it.
+/// Number of audits in `.ci/run`, unless LINKAUDIT_RACES sets it.
 const SCANS: u64 = 300;
 const FILES: usize = 12;
 

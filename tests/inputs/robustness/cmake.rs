@@ -1,13 +1,13 @@
-//! CMake files that would take quadratic time: the evaluation of each ends within a bound, and gives
-//! up if it must.
+//! CMake files that would take quadratic time: the evaluation of each ends within a bound, and
+//! gives up if it must.
 
 use super::limited;
 use crate::support::report::{Report, text};
 use crate::support::{Lab, linkaudit};
 use std::fmt::Write as _;
 
-/// Limit of processor time for one file, in seconds. Without the bound, appends, pops and calls took
-/// longer than 60 s.
+/// Limit of processor time for one file, in seconds. Without the bound, appends, pops and calls
+/// took longer than 60 s.
 const SECONDS: u32 = 30;
 
 /// `count` lines, each made from its number.
@@ -87,7 +87,8 @@ fn no_file_takes_quadratic_time() {
 }
 
 /// A package that was not evaluated to its end is in the report once, under its own name, also if
-/// others require it. A file that cannot be parsed is named instead of the packages that include it.
+/// others require it. A file that cannot be parsed is named instead of the packages that include
+/// it.
 #[test]
 fn packages_that_end_early_are_named() {
     let lab = Lab::new();

@@ -122,7 +122,7 @@ impl End {
             0 if self.stdout == sound.stdout && self.report == sound.report => None,
             0 if error == "EACCES" && self.differs_in_found(sound) => None,
             0 => Some("another answer without a word"),
-            // The status of incomplete runs: the report says so.
+            // The status of incomplete runs: the report must be incomplete too.
             3 => report
                 .is_none_or(|report| report["complete"] != false)
                 .then_some("a complete report of an incomplete run"),

@@ -56,7 +56,7 @@ fn answers_are_the_same() {
         let (with, without) = (run("auto", &[]), run("off", &[]));
         assert_eq!(ended(&with), ended(&without), "{case:?}");
         assert_eq!(with.stdout, without.stdout, "{case:?}");
-        // Into another directory, over a file, and into what is no file.
+        // Into another directory, over a file, and into a path that is not a regular file.
         for output in ["out/new", "out/new", "/dev/null"] {
             assert_eq!(
                 ended(&run("auto", &["-o", &format!("json={output}")])),

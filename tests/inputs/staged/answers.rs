@@ -63,7 +63,7 @@ fn a_library_that_lost_a_symbol() {
         ("opt/yaml/lib", Some("$ORIGIN/../../opt/yaml/lib")),
     ];
     for (dir, runpath) in layouts.into_iter().step_by(step(3)) {
-        // The host's file has the same name, is newer, older, or is not there.
+        // The host's file has the same name, is newer, is older, or is missing.
         let hosts = [
             Some("libyaml-0.so.2.0.9"),
             Some("libyaml-0.so.2.0.10"),
@@ -77,8 +77,8 @@ fn a_library_that_lost_a_symbol() {
                 let case = case(1, &["/usr/bin/app", &format!("/{dir}/libyaml-0.so.2.0.9")]);
                 case.compare(&lab, &mut tally);
                 let report = report(&lab, &["--staged", "stage0", "--replaces", "replaces"]);
-                // ldconfig gives the soname to the newest file that is left. It has no say in
-                // directories that it does not read.
+                // ldconfig gives the soname to the newest file that is left. ldconfig changes
+                // nothing in directories that it does not read.
                 let keeps = dir.starts_with("usr") && host == Some("libyaml-0.so.2.0.10");
                 let mut expected = vec![("usr/bin/app".to_owned(), "emit".to_owned())];
                 if keeps && !replaces.contains("0.10") {
@@ -176,7 +176,8 @@ fn the_stage_itself_is_not_on_the_system() {
     assert_eq!(staged.rules().into_iter().collect::<Vec<_>>(), ["missing-library"]);
 }
 
-/// A stage with files in `/lib`, over a merged `/usr`: repairs name files by their paths in the stage.
+/// A stage with files in `/lib`, over a merged `/usr`: repairs name files by their paths in the
+/// stage.
 #[test]
 fn repairs_name_files_of_the_stage() {
     if !has("patchelf") {

@@ -81,7 +81,7 @@ impl Kernel {
         self.open(path, OFlags::empty(), ResolveFlags::BENEATH).err() == Some(Errno::XDEV)
     }
 
-    /// The path on this machine of what was opened.
+    /// The path of the opened file on this machine.
     fn place(file: &OwnedFd) -> PathBuf {
         std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).expect("an open file")
     }

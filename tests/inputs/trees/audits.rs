@@ -42,7 +42,7 @@ pub fn told(tree: &dyn Tree, paths: &[&str]) -> String {
     text + &String::from_utf8(out).expect("reports are UTF-8")
 }
 
-/// Lines that one text has and the other has not.
+/// Lines of `text` that `other` does not have.
 fn only(text: &str, other: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !other.contains(line)).collect();
     lines.join("\n")

@@ -135,8 +135,8 @@ impl Content {
         self.items.insert(path.to_path_buf(), item);
     }
 
-    /// Two layers: each item is in one of them or in both, where the lower one holds another item
-    /// that must be hidden.
+    /// Two layers: each item is in one layer or in both. If it is in both, the lower layer holds
+    /// another item, which must be hidden.
     pub fn split(&self, random: &mut Random) -> (Self, Self) {
         let (mut upper, mut lower) = (Self::default(), Self::default());
         // Below these the lower layer holds something else.
@@ -167,8 +167,8 @@ impl Content {
         (upper, lower)
     }
 
-    /// Takes entries of directories to which links of the lower layer lead, and puts them into
-    /// directories of the links' names.
+    /// Moves entries of directories to which links of the lower layer lead. They move into
+    /// directories with the names of these links.
     fn unpack_over(&mut self, lower: &Self, random: &mut Random) {
         let tree = lower.in_memory(1);
         for (link, item) in &lower.items {

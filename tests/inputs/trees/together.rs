@@ -14,7 +14,7 @@ const ROUNDS: usize = 8;
 /// More libraries with a large string table than one tree may hold open.
 const LARGE: usize = 40;
 
-/// A system of whose libraries many have a string table that stays in its file.
+/// A system with many libraries whose string tables stay in their files.
 fn system(lab: &Lab, name: &str, seed: u64) -> PathBuf {
     let top = lab.path(name);
     Layout::random(&mut Random::new(seed)).system.on_disk(&top);

@@ -105,7 +105,7 @@ fn messages_have_no_control_characters() {
     }
 }
 
-/// Names inside a file: its own, those it needs, where it searches, symbols.
+/// Names inside a file: its soname, needed names, search paths and symbols.
 #[test]
 fn names_inside_of_files() {
     const EVIL: &str = "e\u{1b}[31m\u{202e}\u{7f}\n\u{9b}v";
@@ -160,7 +160,7 @@ fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A directory whose name is not text is a prefix like any other.
+/// A directory whose name is not text can be a prefix.
 #[test]
 fn a_prefix_that_is_no_text() {
     let lab = Lab::new();

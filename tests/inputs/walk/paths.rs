@@ -107,7 +107,7 @@ fn lists_from_stdin_and_with_nul() {
     };
     let report = ask(&[], b"tree/libbroken.so\n");
     assert_eq!(found_broken(&report), [&*bad]);
-    // The last line needs no end, and empty ones mean nothing.
+    // The last line needs no line end, and empty lines are ignored.
     let report = ask(&[], b"\n\ntree/libbroken.so");
     assert_eq!(found_broken(&report), [&*bad]);
     let report = ask(&["-0"], b"tree/lib\nodd.so\0tree/libbroken.so\0");

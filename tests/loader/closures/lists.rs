@@ -44,7 +44,7 @@ fn a_closure_in_every_layout() {
     assert_eq!(finding["library"], "libz.so.1");
     assert!(text(&finding["message"]).contains("found outside of the closure"), "{finding}");
 
-    // An item that is not there makes the answer incomplete.
+    // A missing item makes the answer incomplete.
     store.lab.write("closure", [&items[..], &[item("gone-1")]].concat().join("\n"));
     let report = store.audit(&["--nix-closure", "closure"]);
     assert_eq!((report.status, report.complete()), (3, false), "{}", report.outline());

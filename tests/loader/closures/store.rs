@@ -1,4 +1,5 @@
-//! A system with a store: a C library, zlib and programs as items, and the machine's own beside it.
+//! A system with a store: a C library, zlib and programs as items, and the machine's own files
+//! beside the store.
 
 use super::report::Report;
 use crate::support::{Lab, linkaudit};

@@ -91,8 +91,8 @@ fn said(lab: &Lab, program: &str) -> Facts {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
         panic!("{program}: {error}: {}", String::from_utf8_lossy(&output.stderr))
     });
-    // Names in bindings are the loader's and so from the working directory; other paths may be
-    // relative to the prefix, which of a file given is its directory.
+    // Names in bindings are those of the loader, relative to the working directory. Other paths
+    // may be relative to the prefix, which is the directory of a given file.
     let main = resolve(lab, program);
     let here = main.parent().expect("a program lies in a directory").to_owned();
     let place = |path: &str| {
@@ -158,7 +158,7 @@ pub(crate) fn same(lab: &Lab, program: &str, shows: &[(&str, &str)]) {
     );
     differ(program, "loaded", &real.loaded, &said.loaded);
     differ(program, "bindings", &real.bindings, &said.bindings);
-    // Needs that an object already loaded answers are searched for by nobody.
+    // The loader does not search for needs that a loaded object already satisfies.
     let unsaid: Vec<_> = real.found.difference(&said.found).collect();
     assert!(unsaid.is_empty(), "{program}: found by the loader only: {unsaid:#?}");
 }

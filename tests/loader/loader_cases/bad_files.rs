@@ -135,7 +135,7 @@ fn wrong_machine_by_path(lab: &Lab) -> Targets {
 }
 
 fn thirty_two_bits_on_a_large_machine(lab: &Lab) -> Targets {
-    // The x32 shape: ELFCLASS32 with the machine of 64 bits. Neither loader takes it.
+    // The x32 shape: ELFCLASS32 with the machine of 64 bits. Neither loader accepts it.
     lib(lab, "small/libpear.so", &[], "-m32");
     let mut bytes = std::fs::read(lab.path("small/libpear.so")).expect("the library");
     bytes[18] = 62;

@@ -147,8 +147,8 @@ fn name_first_then_path_from_below(lab: &Lab) -> Targets {
 }
 
 fn soname_answers_though_the_file_is_elsewhere(lab: &Lab) -> Targets {
-    // Asked for as libpear.so, whose SONAME is libpear.so.1; a real libpear.so.1 lies in the list
-    // too.
+    // The need is libpear.so, and the file has the SONAME libpear.so.1. A real libpear.so.1 is in
+    // the search list too.
     so(lab, "d/libpear.so", "int pear(void){return 1;}", "soname=libpear.so.1");
     so(
         lab,

@@ -205,7 +205,7 @@ fn function_address_without_definition(lab: &Lab) -> Targets {
         );
         targets.push(see(&out, &["undefined symbol: pear"]));
     }
-    // Without the address in the program nothing answers the library.
+    // Without the address in the program, the reference of the library is undefined.
     exe(
         lab,
         "calls",
@@ -235,7 +235,7 @@ fn function_address_against_another_library(lab: &Lab) -> Targets {
 }
 
 fn function_address_and_tls(lab: &Lab) -> Targets {
-    // What is undefined with a value is no answer to a thread-local reference.
+    // An undefined symbol with a value does not satisfy a thread-local reference.
     so(
         lab,
         "stub/libpear.so",

@@ -189,7 +189,7 @@ fn main_is_first(lab: &Lab) -> Targets {
 fn main_that_exports_nothing(lab: &Lab) -> Targets {
     so(lab, "d/libfig.so", "int pear(void); int fig(void){return pear();}", "soname=libfig.so");
     lib(lab, "stub/libfig.so", &[], "");
-    // The linker saw no library that asks for it, so it is not in the dynamic table.
+    // The linker saw no library that refers to the symbol, so it is not in the dynamic table.
     let main = "int fig(void); int pear(void){return 1;} int main(void){return fig();}";
     exe(lab, "prog", main, "stub/libfig.so runpath=$PWD/d");
     exe(lab, "exported", main, "stub/libfig.so -rdynamic runpath=$PWD/d");
@@ -297,7 +297,7 @@ fn hash_tables(lab: &Lab) -> Targets {
         );
         targets.push(see(style, &["!symbol: pear", "!symbol: extra", "undefined symbol: gone"]));
     }
-    // With both tables one is taken away.
+    // The library has both hash tables, and each copy loses one of them.
     for (out, tag) in [("only_sysv", DT_GNU_HASH), ("only_gnu", DT_HASH)] {
         copy(lab, "both.d/libpear.so", &format!("{out}.d/libpear.so"));
         edit(lab, &format!("{out}.d/libpear.so"), |elf| elf.retag(tag, UNUSED_TAG));

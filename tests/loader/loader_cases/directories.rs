@@ -348,7 +348,7 @@ fn abandoned_list_and_the_system(lab: &Lab) -> Targets {
 
 fn no_default_directories(lab: &Lab) -> Targets {
     lib(lab, "d/libpear.so", &[], "");
-    // Without start files nothing of libc is asked for by version.
+    // Without start files, the program needs no version of libc.
     let source = "int pear(void); void _start(void){pear();}";
     exe(lab, "prog", source, "d/libpear.so -nostartfiles z=nodefaultlib runpath=$PWD/d");
     vec![see("prog", &["libc.so.6 => not found", "libpear.so => $PWD/d", "libc.so.6 => /"])]

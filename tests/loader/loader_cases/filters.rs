@@ -35,7 +35,8 @@ fn filters_of_themselves_come_to_an_end() {
 }
 
 /// The filtee of a program is in its search scope, but not in the loader's list, where needed
-/// versions are looked up first. If another program opens the library, it is not the program.
+/// versions are looked up first. If another program opens the library, the library is not the
+/// main file.
 #[test]
 fn versions_of_the_roots_own_filtee() {
     let lab = Lab::new();

@@ -78,7 +78,7 @@ fn version_of_the_main_library(lab: &Lab) -> Targets {
     old_and_new(lab, "libv.so.1", "soname=libv.so.1");
     let source = "int old(void); int new(void); int fig(void){return old()+new();}";
     so(lab, "d/libfig.so", source, "soname=libfig.so libv.so.1");
-    // The main file is the library whose versions a dependency of it asks for.
+    // The main file is a library whose versions one of its own dependencies needs.
     only_old(lab, "libv.so.1", "soname=libv.so.1 d/libfig.so runpath=$PWD/d");
     vec![see(
         "libv.so.1",

@@ -2,12 +2,12 @@
 //! whose version string is that of another release. Its answers are compared with answers recorded
 //! from the real loaders.
 //!
-//! `testdata/loader/glibc-2.N.txt` holds the answers that depend on the processor, one for each of
-//! `processors` under `=== THEME: CASE: TARGET @ PROCESSOR`, and answers that do not and differ
-//! from those of 2.36, under `=== THEME: CASE: TARGET`. All others must be as this machine's loader
-//! gives them, if it is a 2.36. Nothing here depends on the machine's own processor. To record, on
-//! a machine with x86-64-v4 of either vendor:
-//! `LINKAUDIT_RECORD=2.41=/path/to/ld-linux-x86-64.so.2,2.43=... cargo test --test loader
+//! `testdata/loader/glibc-2.N.txt` holds two kinds of answers. Answers that depend on the
+//! processor are under `=== THEME: CASE: TARGET @ PROCESSOR`, one for each of `processors`.
+//! Answers that do not depend on it, but differ from those of 2.36, are under `=== THEME: CASE:
+//! TARGET`. All other answers must equal those of this machine's loader, if it is a 2.36. Nothing
+//! here depends on the machine's own processor. To record, on a machine with x86-64-v4 of either
+//! vendor: `LINKAUDIT_RECORD=2.41=/path/to/ld-linux-x86-64.so.2,2.43=... cargo test --test loader
 //! loader_cases::`.
 
 use std::collections::BTreeMap;
@@ -134,8 +134,8 @@ fn real(lab: &Lab, file: &str, loader: &Path, processor: &Processor) -> String {
         .args(["-c", TRACE, loader, &typed])
         .output()
         .expect("a shell");
-    // This machine's libc misses symbols of another release's loader; that is not the case's
-    // matter.
+    // This machine's libc misses symbols of another release's loader; the case does not test
+    // this.
     let text: String = normalise(&String::from_utf8_lossy(&trace.stdout))
         .replace(loader, LOADER)
         .lines()

@@ -120,7 +120,7 @@ fn address_in_program_and_missing_library(lab: &Lab) -> Targets {
     let main = "int pear(void); int call(void); void *fig(void); int main(void){return call()+(fig()!=(void*)pear);}";
     let flags = "-no-pie -fno-pic stub/libpear.so d/libfig.so d/libcall.so runpath=$PWD/d";
     exe(lab, "prog", main, flags);
-    // The address that the program keeps answers a pointer and no call.
+    // The address in the program satisfies a pointer, but not a call.
     vec![see("prog", &["libpear.so => not found", "pear\t($PWD/d/libcall.so)", "!libfig.so)\n"])]
 }
 

@@ -47,7 +47,8 @@ fn wrong_hash_in_the_definition(lab: &Lab) -> Targets {
 }
 
 fn version_named_like_the_library(lab: &Lab) -> Targets {
-    // The base definition of a library carries its SONAME; here that is asked for as a version.
+    // The base definition of a library carries its SONAME; here, a file needs this name as a
+    // version.
     lab.write("same", "PEAR_9.so { global: pear; };");
     lab.write("other", "OTHER_1 { global: extra; }; OTHER_2 { global: pear; };");
     so(lab, "stub/PEAR_9.so", "int pear(void){return 1;}", "soname=PEAR_9.so map=same");
@@ -105,7 +106,7 @@ fn bit_on_the_needed_version(lab: &Lab) -> Targets {
 
 fn partly_missing_table(lab: &Lab) -> Targets {
     one_and_two(lab);
-    // Its verneed of the library that is not there holds the highest indices.
+    // The program's verneed of the missing library holds the highest indices.
     let main = "#include <stdio.h>\nint pear(void); int extra(void); int main(void){puts(\"\"); return pear()+extra();}";
     exe(lab, "gone_first", main, "stub/libpear.so");
     exe(lab, "gone_last", main, "-lc stub/libpear.so");

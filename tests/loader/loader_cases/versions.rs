@@ -158,7 +158,8 @@ fn weak_version_and_symbol(lab: &Lab) -> Targets {
 
 fn no_version_information_needed(lab: &Lab) -> Targets {
     one_and_two(lab);
-    // Bound in an earlier library, so that the one without versions is never asked.
+    // The reference is bound in an earlier library, so the library without versions is never
+    // searched.
     so(lab, "d/libkiwi.so", BODY, "soname=libkiwi.so");
     so(lab, "e/libpear.so", "int unrelated;", "soname=libpear.so");
     exe(lab, "prog", MAIN, "stub/libpear.so d/libkiwi.so runpath=$PWD/e:$PWD/d");
@@ -299,7 +300,8 @@ fn versioned_reference_takes_a_plain_library(lab: &Lab) -> Targets {
 
 fn versioned_reference_takes_a_base_symbol(lab: &Lab) -> Targets {
     one_and_two(lab);
-    // It needs libc by version, so it has version indices; its own symbols are global ones.
+    // The library needs versions of libc, so it has version indices. Its own symbols have the
+    // global index.
     so(
         lab,
         "d/libbase.so",
@@ -318,7 +320,7 @@ fn versioned_reference_to_hidden_version(lab: &Lab) -> Targets {
     so(lab, "d/libpear.so", source, "soname=libpear.so map=map");
     let main = "int f(void); __asm__(\".symver f,f@V_1\"); int main(void){return f();}";
     exe(lab, "prog", main, "d/libpear.so runpath=$PWD/d");
-    // The version exists, the symbol has it not.
+    // The version exists, but the symbol does not have it.
     exe(lab, "none", main, "d/libpear.so runpath=$PWD/d");
     edit(lab, "none", |elf| elf.rename_version("V_1", "V_2"));
     vec![see("prog", &["!undefined"]), see("none", &["undefined symbol: f, version V_2"])]

@@ -151,7 +151,7 @@ impl Root {
             let ((theirs, real), (ours, said)) = (self.real(file), self.said(file));
             let name = format!("{name} {file}");
             tally.compare(&name, &ours, &theirs);
-            // The allocator is asked for by programs that run; the loader relocates itself.
+            // Only a program that runs looks up the allocator, and the loader relocates itself.
             let counts = |b: &&Binding| {
                 b.0 != self.loader
                     && !["malloc", "calloc", "realloc", "free"].contains(&b.1.as_str())

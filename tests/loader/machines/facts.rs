@@ -58,8 +58,8 @@ fn version(object: &Object, versym: u16) -> String {
     format!("{index:x}{hidden} {name}")
 }
 
-/// Exported definitions that a lookup of their own name and version does not lead to; `asked` counts
-/// the lookups.
+/// Exported definitions that a lookup of their own name and version does not lead to; `asked`
+/// counts the lookups.
 pub(crate) fn not_found(object: &Object, asked: &mut usize) -> Vec<String> {
     let Some(tables) = &object.tables else { return Vec::new() };
     let mut lost = Vec::new();

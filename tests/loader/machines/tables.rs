@@ -56,7 +56,7 @@ fn words_of_sysv_tables() {
         (S390_31, Hash::Sysv32, true),
         (AARCH64, Hash::Sysv32, true),
         (SPARC64, Hash::Sysv32, true),
-        // The words of others are half or twice as wide: nothing is found, nothing is invented.
+        // The words of other machines are half or twice as wide: the lookup finds nothing.
         (S390X, Hash::Sysv32, false),
         (ALPHA, Hash::Sysv32, false),
         (AARCH64, Hash::Sysv64, false),
@@ -102,7 +102,8 @@ fn mips_tables_are_translated() {
         let hash = |name: &str| hash::gnu(name.as_bytes()) & !1;
         assert_eq!(listed, [(hash("fig"), 3), (hash("plum"), 2), (hash("pear"), 1)]);
 
-        // DT_GNU_HASH is nothing to a MIPS loader, and the tag of the other is nothing elsewhere.
+        // A MIPS loader ignores DT_GNU_HASH, and all other loaders ignore the tag of the MIPS
+        // table.
         let other = read(&lab.write("liba.so", three(shape, Hash::Gnu).build())).1;
         assert_eq!(find(&other, "pear", true), None);
     }

@@ -40,7 +40,7 @@ pub(crate) fn compare(theme: &str, build: fn(&Lab), asked: &[Asked]) {
         let theirs = if preload.is_empty() && path.is_empty() {
             sh.output()
         } else {
-            // The shell itself must not be told.
+            // The variables must not affect the shell itself.
             loader.current_dir(lab.root()).args(["--list", file]).output()
         };
         let theirs = theirs.expect("musl's loader runs");

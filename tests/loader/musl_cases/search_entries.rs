@@ -1,5 +1,5 @@
-//! The rules about single entries of search paths, where musl's loader reads a path differently from
-//! glibc's.
+//! The rules about single entries of search paths, where musl's loader reads a path differently
+//! from glibc's.
 
 use super::kit::{LOADER, MAIN, exe, lib};
 use super::musl;

@@ -1,6 +1,6 @@
 //! Programs that copy data of a library or fix the address of its function, and then meet a later
-//! release of the library. The loader prints a message or stops, and the program prints another value
-//! than a program that is linked with the new release.
+//! release of the library. The loader prints a message or stops, and the program prints another
+//! value than a program that is linked with the new release.
 
 use crate::support::report::{Report, text};
 use crate::support::{self, Lab, clean};
@@ -88,8 +88,8 @@ fn a_function_that_is_protected() {
     }
 }
 
-/// A program that is started under two names has one finding for each symbol. Both names are entry
-/// points of it.
+/// A program that is started under two names has one finding for each symbol. Both names are
+/// entry points.
 #[test]
 fn a_program_with_two_names() {
     let lab = Lab::new();

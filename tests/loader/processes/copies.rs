@@ -73,8 +73,9 @@ fn one_code_base_in_many_libraries() {
     }
 }
 
-/// A library that a process loads twice, and that a file of it opens once more. The evidence names the
-/// file and the library that the loader then reports; a name in a file without dlopen is none.
+/// A library that a process loads twice, and that a file of it opens once more. The evidence
+/// names the file and the library that the loader then reports; a name in a file without dlopen
+/// is not evidence.
 #[test]
 fn a_third_copy_by_dlopen() {
     let lab = Lab::new();
@@ -120,8 +121,8 @@ fn a_third_copy_by_dlopen() {
     assert!(shown.contains("libbase.so.3 by libopens.so (dlopen)"), "{shown}");
 }
 
-/// The names in dlopen notes, of any priority, are evidence too. They are no whole strings of the
-/// file.
+/// The names in dlopen notes, of any priority, are evidence too. They are not whole strings of
+/// the file.
 #[test]
 fn more_copies_in_dlopen_notes() {
     let lab = Lab::new();
@@ -152,8 +153,8 @@ fn more_copies_in_dlopen_notes() {
     }
 }
 
-/// Two files of one name without a soname, which a program and its library need by their paths. Files
-/// with fewer common symbols may be different libraries.
+/// Two files of one name without a soname, which a program and its library need by their paths.
+/// Files with fewer common symbols may be different libraries.
 #[test]
 fn one_file_name_without_a_soname() {
     for (functions, expected) in [(30, vec!["soname"]), (10, vec![])] {
@@ -175,8 +176,8 @@ fn one_file_name_without_a_soname() {
     }
 }
 
-/// Two libraries whose equal names have different versions. musl's loader ignores versions, and skips
-/// a hidden one.
+/// Two libraries whose equal names have different versions. musl's loader ignores versions, and
+/// skips a hidden one.
 #[test]
 fn versions_under_musl() {
     let lab = Lab::new();

@@ -1,5 +1,5 @@
-//! Definitions that the rule `interposed-symbol` tells apart: copies of a program, and C++ code that may
-//! come from a header. The loader shows the bindings, the compiler the kinds of symbols.
+//! Definitions that the rule `interposed-symbol` tells apart: copies of a program, and C++ code
+//! that may come from a header. The loader shows the bindings, the compiler the kinds of symbols.
 
 use super::{calls, evidence, real, resolved, strong};
 use crate::support::ld_debug::traced;
@@ -15,8 +15,9 @@ pub(super) fn found(report: &Report) -> BTreeSet<(&str, &str)> {
     all.map(|finding| (text(&finding["detail"]), text(&finding["library"]))).collect()
 }
 
-/// A program that copies data of a library, or fixes the address of its function, defines neither. The
-/// program prints what the other library gets. Only a program with its own definitions interposes.
+/// A program that copies data of a library, or fixes the address of its function, defines
+/// neither. The program prints what the other library gets. Only a program with its own
+/// definitions interposes.
 #[test]
 fn copies_of_a_program() {
     let main = |own: &str| {
@@ -88,8 +89,8 @@ fn aliases_of_copied_data() {
     assert_eq!(found(&report), expected, "{}", report.outline());
 }
 
-/// A static member of a template, with more elements in the second library. GCC makes it unique in the
-/// process, or weak with `-fno-gnu-unique`: the finding is the same.
+/// A static member of a template, with more elements in the second library. GCC makes it unique
+/// in the process, or weak with `-fno-gnu-unique`: the finding is the same.
 #[test]
 fn unique_data_of_other_sizes() {
     if !has("g++") {
@@ -119,7 +120,7 @@ fn unique_data_of_other_sizes() {
     }
 }
 
-/// Data that a function, or data without a size, stands in for: no sizes are compared.
+/// The winner of a data symbol is a function, or data without a size: sizes are not compared.
 #[test]
 fn data_of_unknown_size() {
     let function = ".type v, @function; v: ret; .size v, . - v";
@@ -151,7 +152,7 @@ fn build_cxx(lab: &Lab, library: &str, source: &str, flags: &[&str]) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// C++ code of two libraries. `BODY` stands for code that is longer in the second one.
+/// C++ code of two libraries. `BODY` stands for code that is longer in the second library.
 struct Shared {
     /// Declarations, as in a header.
     header: &'static str,
@@ -228,8 +229,9 @@ impl Shared {
     }
 }
 
-/// Strong definitions of one name are reported unless a header may have their code. GCC makes inline functions
-/// and instances of templates weak, and strong with `-flto`. Strong instances are never reported.
+/// Strong definitions of one name are reported unless a header may have their code. GCC makes
+/// inline functions and instances of templates weak, and strong with `-flto`. Strong instances
+/// are never reported.
 #[test]
 fn strong_code_of_headers() {
     if !has("g++") {
@@ -259,7 +261,8 @@ fn strong_code_of_headers() {
     }
 }
 
-/// A weak function that comes first. In C++ it counts as inline; in C, it is a default that should give way.
+/// A weak function that comes first. In C++ it counts as inline; in C, it is a default that
+/// should give way.
 #[test]
 fn weak_before_strong() {
     for (name, expected) in [("on_error", 1), ("_Z8on_errorv", 0)] {
@@ -300,8 +303,8 @@ fn libraries_of_wayland() {
     }
 }
 
-/// `-z interpose` declares that a library replaces symbols of others. The loader ignores the flag: the
-/// first definition is used, whichever library has the flag.
+/// `-z interpose` declares that a library replaces symbols of others. The loader ignores the
+/// flag: the first definition is used, whichever library has the flag.
 #[test]
 fn a_declared_interposer() {
     let interpose = "-Wl,-z,interpose";
@@ -351,8 +354,8 @@ fn a_filter_uses_its_filtee() {
     }
 }
 
-/// A plugin defines a function for programs that lack it. The own library of a program has it, as
-/// libpython3.11.so.1.0 of python3.11 has that of Python's limited API.
+/// A plugin defines a function for programs that lack it. The program's own library has the
+/// function too, as libpython3.11.so.1.0 of python3.11 has the functions of Python's limited API.
 #[test]
 fn functions_of_the_host_program() {
     for (library, expected) in [

@@ -1,4 +1,5 @@
-//! `mixed-runtime` about a libc.so.6 and the ld.so that starts its program. The kernel runs the programs.
+//! `mixed-runtime` about a libc.so.6 and the ld.so that starts its program. The kernel runs the
+//! programs.
 
 use super::{evidence, real};
 use crate::support::debian::{self, Debian};

@@ -1,6 +1,6 @@
-//! Programs with a sanitizer of GCC. Its runtime defines functions of the C library again, which is
-//! no error. A runtime that is in the program and in a shared library of the process is one: the
-//! address sanitizer refuses to start.
+//! Programs with a sanitizer of GCC. Its runtime defines functions of the C library again, which
+//! is not an error. A runtime that is both in the program and in a shared library of the process
+//! is an error: the address sanitizer refuses to start.
 
 use crate::support::report::Report;
 use crate::support::{self, Lab, clean, skip};

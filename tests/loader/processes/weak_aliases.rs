@@ -7,8 +7,8 @@ use crate::support::{self, Lab, clean};
 
 use std::collections::BTreeSet;
 
-/// MPI's profiling interface: a tool replaces the weak name of a function, and calls the longer one.
-/// A weak function without a longer name is a part of its library: no tool calls `setup`.
+/// MPI's profiling interface: a tool replaces the weak name of a function, and calls the longer
+/// one. A weak function without a longer name is a part of its library: no tool calls `setup`.
 #[test]
 fn a_weak_function_with_a_longer_name() {
     let weak = "__attribute__((weak))";
@@ -53,8 +53,8 @@ fn a_weak_function_with_a_longer_name() {
     }
 }
 
-/// Both libraries have the function as a weak alias, as glibc and libunwind have `backtrace`. One
-/// whose code has no longer name is no default that others replace.
+/// Both libraries have the function as a weak alias, as glibc and libunwind have `backtrace`. A
+/// weak alias whose code has no longer name is not a default that other libraries replace.
 #[test]
 fn weak_aliases_on_both_sides() {
     let alias = |code: &str, body: &str| {

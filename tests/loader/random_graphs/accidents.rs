@@ -50,7 +50,8 @@ fn replace(random: &mut Random, graph: &mut Graph, index: usize) {
         (12, "other sizes"),
         (if versioned { 12 } else { 0 }, "fewer versions"),
         (if versioned { 6 } else { 0 }, "no versions"),
-        // Removing what others need versions of leaves them none, which crashes the loader.
+        // Without a library of which they need versions, other objects may have no versions left,
+        // which crashes the loader.
         (if versioned { 2 } else { 7 }, "library removed"),
         (2, "library of another class"),
         (1, "library is text"),

@@ -16,7 +16,7 @@ pub struct Tools {
     pub libc: PathBuf,
     /// The 32-bit libc, if 32-bit files can be built and loaded.
     pub libc32: Option<PathBuf>,
-    /// True if linkaudit can be told of `LD_LIBRARY_PATH` and `LD_PRELOAD`.
+    /// True if linkaudit has options for `LD_LIBRARY_PATH` and `LD_PRELOAD`.
     pub environment: bool,
     other_class: PathBuf,
     programs: [PathBuf; 2],
@@ -308,8 +308,8 @@ fn patch(path: &Path, object: &Object) {
 
 /// Gives a version of libc the highest index of the version needs.
 ///
-/// The real loader makes its version table as long as the needs of the files it has found and
-/// reads beyond its end for the others, so what it says of those depends on its heap.
+/// The real loader sizes its version table by the needs of the files that it found. For other
+/// needs, it reads beyond the end of the table, so its answers depend on its heap.
 fn libc_version_last(elf: &mut ElfFile) {
     let needed = elf.needed_versions();
     let index = |elf: &ElfFile, at: usize| elf.get(at + 6, 2).unwrap_or(0);

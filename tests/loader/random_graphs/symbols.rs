@@ -33,7 +33,8 @@ pub fn define(random: &mut Random, graph: &mut Graph) {
     for index in 0..graph.objects.len() {
         let library = graph.objects[index].program.is_none();
         let dollar = graph.objects[index].wanted.contains('$');
-        // A version need of a file named by a token is never found again: a crash of the loader.
+        // If a token names the file of a version need, the loader never finds the file again, and
+        // crashes.
         let versions = if library && !dollar && random.chance(40) {
             graph.mark("versions defined");
             versions(random, index)

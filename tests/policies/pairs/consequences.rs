@@ -124,8 +124,8 @@ impl Case {
         Self { _lab: lab, without, with_old, with_new, old: before, new: now, files }
     }
 
-    /// The dependents in the evidence of each finding, with what they lose. Data of another size is
-    /// no error for the loader.
+    /// The dependents in the evidence of each finding, with what they lose. Data of another size
+    /// is not an error for the loader.
     fn ours(&self) -> Losses {
         let mut command = support::linkaudit();
         command.args(["diff", "--isolated", "--format", "json", "--stages", "--root"]);

@@ -118,8 +118,8 @@ pub(super) fn exports(library: &Path) -> BTreeSet<Export> {
     out
 }
 
-/// Symbols that other libraries of the new side define which the library needs: no reference
-/// breaks.
+/// The symbols of other libraries of the new side that the library needs. If a lost symbol is
+/// among them, no reference breaks.
 pub(super) struct Moved(BTreeSet<String>);
 
 impl Moved {
@@ -171,8 +171,7 @@ pub(super) fn readelf(old: &BTreeSet<Export>, new: &BTreeSet<Export>, moved: &Mo
 
 /// The symbols and the soname that the second library lacks, according to abidiff.
 pub(super) fn abidiff(old: &Path, new: &Path) -> Said {
-    // Debug information that the machine has of one side would hide symbols: there is none in this
-    // place.
+    // Debug information of one side on this machine would hide symbols. This directory has none.
     let nowhere = old.parent().expect("a directory");
     let mut command = clean("abidiff");
     command.arg("--d1").arg(nowhere).arg("--d2").arg(nowhere).args([old, new]);

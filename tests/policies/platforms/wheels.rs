@@ -1,9 +1,9 @@
 //! Compares real wheels with `auditwheel show`: the tightest platform must be the same, and each
 //! platform of the architecture must pass or fail alike. `auditwheel repair` must accept the
 //! tightest platform and reject the next tighter one. auditwheel searches no directory of this
-//! machine (`--ldpaths=`), so its answers depend only on the wheel. It does not look at symbols: a
-//! finding about one is no difference. Each wheel gives the same report here and in an empty
-//! sysroot.
+//! machine (`--ldpaths=`), so its answers depend only on the wheel. It does not look at symbols:
+//! a finding about a symbol is not a difference. Each wheel gives the same report here and in an
+//! empty sysroot.
 //!
 //! `LINKAUDIT_WHEELS=N` compares the wheels of the first N packages (2 if not set). If N is larger
 //! than 2, wheels for all architectures are compared, else only those for x86-64.

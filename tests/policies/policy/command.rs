@@ -126,7 +126,7 @@ fn a_provided_library_is_neither_opened_nor_missing() {
     assert!(tree.status == 0 && tree.out.contains("provided"), "{}", tree.out);
     let why = run(&lab, &["why", "libnone.so.1", "p/liba.so"]);
     assert!(why.out.contains("provided"), "{}{}", why.out, why.err);
-    // A version that only the provided library could define is no finding either.
+    // A version that only the provided library could define is not a finding either.
     if !has("cc") {
         return skip("provided", "there is no C compiler");
     }

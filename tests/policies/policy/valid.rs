@@ -142,7 +142,8 @@ fn built_in_policies_are_the_files_on_disk_and_give_reasons() {
     assert_eq!(disk, table.chain(of_auditwheel.map(str::to_owned)).collect());
     for policy in builtin::BUILT_IN {
         assert!(policy.text.starts_with("# "), "{} does not say what it is", policy.name);
-        // A reason stands above the first line of what it is for; consecutive lines may share it.
+        // A reason is above the first line to which it applies; consecutive lines may share one
+        // reason.
         for part in policy.text.split("\n\n").filter(|part| part.contains(" = ")) {
             let fine = part.contains('#') || part.contains("schema = 1");
             assert!(fine, "{}: no reason for\n{part}", policy.name);

@@ -20,7 +20,7 @@ fn a_platform_is_ceilings_provided_libraries_and_forbidden_symbols() {
     let memory = Memory::default().with("w.json", PLATFORMS);
     for name in ["w.json#small_1_x86_64", "w.json#tiny_x86_64"] {
         let policy = memory.load(&[name]).expect("it is right");
-        // 2.10 is newer than 2.9; TM_1 is no number; a family without versions allows none.
+        // 2.10 is newer than 2.9; TM_1 is not a number; a family without versions allows none.
         let newest: [(&str, &[u32]); 3] =
             [("CXXABI", &[1, 3]), ("GLIBC", &[2, 10]), ("LIBATOMIC", &[0])];
         assert_eq!(limits(&policy), newest);
@@ -49,7 +49,7 @@ fn a_file_with_one_platform_needs_no_choice() {
     let memory = Memory::default().with("m.json", format!("[{}", &PLATFORMS[start..]));
     let policy = memory.load(&["m.json"]).expect("it is right");
     assert_eq!(provided(&policy), ["libc.musl-x86.so.1"]);
-    // An alias is no second platform.
+    // An alias is not a second platform.
     let with_alias = PLATFORMS[start..].replacen("\"aliases\": []", "\"aliases\": [\"m1\"]", 1);
     assert!(with_alias.contains("m1"), "{with_alias}");
     let memory = Memory::default().with("m.json", format!("[{with_alias}"));

@@ -45,12 +45,12 @@ impl Fixture {
         rules().into_iter().map(|rule| Self { rule, kind: "good" }).collect()
     }
 
-    /// All with findings in `.ci/run`, else every `few`th.
+    /// All fixtures with findings in `.ci/run`, else every `few`th.
     pub fn some_bad(few: usize) -> Vec<Self> {
         Self::bad().into_iter().step_by(step(few)).collect()
     }
 
-    /// All of them in `.ci/run`, else every `few`th.
+    /// All fixtures in `.ci/run`, else every `few`th.
     pub fn some(few: usize) -> Vec<Self> {
         Self::bad().into_iter().chain(Self::good()).step_by(step(few)).collect()
     }

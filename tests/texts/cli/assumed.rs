@@ -82,7 +82,7 @@ fn an_export_makes_a_plugin_wherever_it_lies() {
         assert_eq!(found["findings"], json!([]));
         assert_assumed(&found, &json!({ "python": 1 }));
     }
-    // A name that is only asked for is no export.
+    // A name to which a library only refers is not an export.
     lab.so("q/any.so", &calls(&["PyErr_Clear", "PyInit_other"], &[]), &[]);
     assert_undefined(&report(&lab, &["q"]), &["PyErr_Clear", "PyInit_other"]);
 }
@@ -162,7 +162,7 @@ fn a_library_that_only_plugins_load_takes_what_they_take() {
     let found = report(&lab, &["p"]);
     assert_eq!(found["findings"], json!([]));
     assert_assumed(&found, &json!({ "python": 1 }));
-    // Something else loads it too, and lacks the function.
+    // Another file loads the library too, and lacks the function.
     for (name, is_program) in [("p/program", true), ("p/libother.so", false)] {
         let lab = helped("p");
         let flags = [&BESIDE[..], &["-Wl,--no-as-needed", "-lhelp"]].concat();

@@ -67,7 +67,7 @@ fn what_is_known_is_waived() {
     assert!(text.starts_with("in /") && text.lines().next().is_some_and(|in_| in_.ends_with("/p")));
     assert!(text.contains("\nwaived[undefined-symbol] libb.so: undefined symbol: two"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-    // A format of its own knows no waivers.
+    // The format `ldd` has no waivers.
     let ldd = |args: &[&str]| run(&lab, &[args, &["p", "--format", "ldd"]].concat()).out;
     assert_eq!(ldd(&[]), ldd(&["--baseline", "known"]));
 }
@@ -151,7 +151,8 @@ fn gone_is_not_fixed() {
     };
     let of = |name: &str, is_gone| (format!("lib/lib{name}.so.1.0"), is_gone);
     assert_eq!(gone(), []);
-    // One is repaired, two has a new version that is, three is deleted.
+    // `libone` is repaired, `libtwo` has a new version that is repaired, and `libthree` is
+    // deleted.
     lab.so("p/lib/libone.so.1.0", "int f(void) { return 1; }", &["-Wl,-soname,libone.so.1"]);
     lab.so("p/lib/libtwo.so.1.1", "int f(void) { return 1; }", &["-Wl,-soname,libtwo.so.1"]);
     for name in ["two", "three"] {
@@ -239,7 +240,7 @@ fn a_rewrite_never_adds_silently() {
     let text = write(&lab);
     lab.so("p/libc.so", BROKEN, &[]);
     lab.so("p/libb.so", FOO, &[]);
-    // With --baseline only what is stale goes, and what is new is still new.
+    // With --baseline, only stale lines are removed, and new findings stay new.
     let pruned = run(&lab, &["p", "--baseline", "known", "--write-baseline", "known"]);
     assert_eq!(pruned.status, 1);
     let kept: String =
@@ -374,7 +375,7 @@ fn so_many_lines_waive_so_many_findings() {
     assert_eq!(with(&line), (owned(&names[1..]), owned(&names[..1]), 0), "the very path first");
     let last = format!("{}\n", lines[2]);
     assert_eq!(with(&last), (owned(&names[..2]), owned(&names[2..]), 0), "whichever that is");
-    // A path that is not there takes what comes first.
+    // A line with a missing path waives the first finding.
     let other = line.replace(" libm.so.1 ", " libm.so.1.9 ");
     assert_eq!(with(&other), (owned(&names[1..]), owned(&names[..1]), 0));
     assert_eq!(with(&line.repeat(4)), (vec![], owned(&names), 1), "one line too many");
@@ -488,7 +489,7 @@ fn a_rewrite_counts_lines() {
     assert_eq!(kept, line);
     assert!(said.contains("  2 new findings not added\n"), "{said}");
     std::fs::remove_file(lab.path("p/libm.so.1.0")).expect("a copy");
-    // The line that is taken has its reason; the other goes.
+    // The line that a finding got keeps its reason; the other line is removed.
     let mine = line.replace(" libm.so.1 ", " libm.so.1.1 ").replace('\n', "  # mine\n");
     let (kept, said) = again(&format!("{line}{line}{mine}"), &["--baseline", "known"]);
     assert_eq!(kept, format!("{line}{mine}"));
@@ -569,7 +570,7 @@ fn a_line_about_a_further_hard_link_fits() {
     let before = written(&lab, "known");
     run(&lab, &["p", "--baseline", "known", "--write-baseline", "known"]);
     assert_eq!(written(&lab, "known"), before);
-    // So does the path of a waiver.
+    // The path of a waiver fits too.
     let policy =
         "schema = 1\n[[waive]]\nrule = \"undefined-symbol\"\npath = \"bin/git\"\nreason = \"r\"\n";
     lab.write("waive.toml", policy);

@@ -128,7 +128,7 @@ fn unknown_names() {
         refused.refused(&["`nosuch`", "unknown rule or group", "linkaudit explain"]).in_style();
     }
     run(&lab, &["explain", "nosuch"]).refused(&["`nosuch`", "linkaudit explain"]).in_style();
-    // A group has no page, but rules.
+    // A group has rules, but no page.
     let group = run(&lab, &["explain", "symbol"]);
     assert!(group.status == 0 && group.out.contains(" undefined-symbol "), "{}", group.err);
     assert!(!group.out.contains("missing-library"), "{}", group.out);

@@ -69,7 +69,7 @@ fn fail_on_touches_only_1() {
         status(&lab, &["odd", "--fail-on", fail_on, "-W", "input"], 3);
         status(&lab, &["nosuch", "--fail-on", fail_on], 2);
     }
-    // Without the findings the audit is still not whole.
+    // Without the findings, the audit is still incomplete.
     status(&lab, &["broken", "odd", "--fail-on", "never"], 3);
 }
 
@@ -82,7 +82,7 @@ fn allowing_makes_an_incomplete_run_complete() {
         let report = report(&lab, &["odd", "--allow", name]);
         assert_eq!(report["complete"], true);
         assert_eq!(report["findings"], serde_json::json!([]));
-        // Allowed or not, it was met.
+        // The totals count the file even if its findings are allowed.
         assert_eq!(report["totals"]["special"], 1);
     }
     status(&lab, &["odd", "--allow", "malformed", "--allow", "undecided"], 3);

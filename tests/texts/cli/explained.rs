@@ -48,7 +48,7 @@ fn ldd_prints_them_all() {
 #[test]
 fn a_version_names_the_library_that_explains_it() {
     let lab = lab(VERSIONS);
-    // Another file defines the names; but the version says where they were to come from.
+    // Another file defines the names, but the version names the library that should define them.
     lab.so("p/libother.so", &format!("{FOO} int more(void) {{ return 2; }}"), &[]);
     let report = report(&lab, &["p"]);
     let finding = only(&report, "missing-library");
@@ -114,7 +114,7 @@ fn a_candidate_explains_what_it_brings() {
     let flags = ["-Wl,--no-as-needed", "-Lthird", "-lmore"];
     lab.so("other/libfoo.so", FOO, &flags);
     assert_eq!(explained(&lab, &["p", "other", "third"]), both(&["foo", "more"], &[]));
-    // Its own need is missing: that library is not known.
+    // A need of the candidate is missing, so the symbols that it would bring are unknown.
     assert_eq!(explained(&lab, &["p", "--lib-path", "other"]), both(&["foo", "more"], &[]));
 }
 

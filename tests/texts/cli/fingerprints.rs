@@ -175,7 +175,7 @@ fn two_versions_of_one_package_in_one_report_share_them() {
     assert_eq!(both, [&alone[..], &alone].concat());
 }
 
-/// A library that the search misses is another fact than an absent one.
+/// A library that the search misses is a different fact from an absent library.
 #[test]
 fn a_candidate_in_the_prefix_counts() {
     let lab = Lab::new();
@@ -186,7 +186,7 @@ fn a_candidate_in_the_prefix_counts() {
     assert_eq!(gone["findings"][0]["detail"], Value::Null);
     run(&lab, &["p", "--write-baseline", "known"]);
     assert_eq!(run(&lab, &["p", "--baseline", "known"]).status, 0);
-    // A file that is no library has the name; it is not among what is audited.
+    // The file with this name is not a library, and is not audited.
     lab.write("p/share/x/libgone.so.1", "text");
     let missed = report(&lab, &[&args[..], &["p/lib/liba.so"]].concat());
     assert_eq!(missed["findings"][0]["detail"], "candidate-in-prefix");
@@ -197,7 +197,7 @@ fn a_candidate_in_the_prefix_counts() {
     // Without --prefix the prefix of a file is its directory.
     let alone = report(&lab, &["p/lib/liba.so"]);
     assert_eq!(alone["findings"][0]["detail"], Value::Null);
-    // Beside the prefix is not in it.
+    // A file beside the prefix is not in the prefix.
     std::fs::rename(lab.path("p/share"), lab.path("q")).expect("the directory");
     assert_eq!(prints(&report(&lab, &[&args[..], &["p/lib"]].concat())), prints(&gone));
 }
@@ -216,7 +216,7 @@ fn every_key_counts_for_itself() {
         four[3].detail = Some(value.to_vec());
         findings.extend(four);
     }
-    // What one key ends with another may begin with.
+    // The end of one key may be the start of another.
     for (symbol, version) in [("a", "bc"), ("ab", "c"), ("abc", ""), ("", "abc")] {
         let mut finding = base();
         finding.symbol = Some(symbol.into());

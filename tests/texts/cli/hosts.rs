@@ -103,7 +103,7 @@ fn what_no_root_loads_any_more_is_a_root_itself() {
     let source = "int q(void); int host(void) { return q(); } int main(void) { return 0; }";
     let flags = ["-rdynamic", "-Wl,--no-as-needed", "far/libq.so", "-Wl,-rpath,$ORIGIN/../far"];
     lab.exe("bin/app", source, &flags);
-    // The host has loaded another libq.so; the plugin's own is loaded by nothing.
+    // The host has loaded another libq.so; no object loads the plugin's own.
     let report = report(&lab, &["--host", "bin/app", "lib"]);
     assert_eq!(summary(&report), ["undefined-symbol libq.so"; 2]);
     assert_eq!(chain(&findings(&report)[0]), [""; 0]);
@@ -235,7 +235,7 @@ fn policies_name_programs_of_the_prefix() {
     lab.write("policy.toml", &policy);
     let by_name = report(&lab, &["--policy", "policy.toml", "."]);
     assert_eq!(only(&by_name, "undefined-symbol")["symbol"], "nobody");
-    // Where the program is not there, or is a script, the plugin is audited alone.
+    // If the program is missing or is a script, the plugin is audited alone.
     for program in ["bin/none", "bin/script"] {
         lab.write("bin/script", "#!/bin/sh\n");
         lab.write("policy.toml", policy.replace("bin/app", program));

@@ -63,7 +63,7 @@ fn a_plugin_takes_all_from_one_program() {
     let human = run(&lab, &["app", "-v"]).out;
     let line = format!("--host {}=lib/daemon/cpu.so", at(&lab, "app/bin/daemon"));
     assert!(human.contains(&line), "{human}");
-    // The line that is printed makes the scope real.
+    // With the printed option, the plugin is resolved in the scope of the program.
     let stated = run(&lab, &["app", "--host", line.strip_prefix("--host ").expect("an option")]);
     assert_eq!(stated.status, 0, "{}", stated.out);
     assert!(!stated.out.contains("assumed"), "{}", stated.out);
@@ -438,7 +438,7 @@ fn a_library_given_as_host_stands_for_programs_that_load_it() {
     let hosted = report(&lab, &["app", "--host", "vm/libjvm.so"]);
     assert_eq!(summary(&hosted), Vec::<String>::new());
     assert_eq!(hosted["totals"]["assumed"], 0);
-    // Its own entry in a policy says the same of any library.
+    // An entry of a policy has the same effect for any library.
     lab.so("app/other/libeng.so", "int eng(void) { return 1; }", &["-Wl,-soname,libeng.so"]);
     let source = "int eng(void); int plug_init(void) { return eng(); }";
     lab.so("app/plug.so", source, &["-Wl,--no-as-needed", "-Lapp/other", "-leng"]);

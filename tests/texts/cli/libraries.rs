@@ -155,7 +155,7 @@ fn candidates_by_soname_and_by_file_name_in_the_prefix_and_beside_it() {
     assert_eq!(at_hand(&all), [by_link.as_str(), by_name.as_str(), inside.as_str()]);
 }
 
-/// A file of the prefix that is not audited is a candidate too, whether or not it would define a
+/// A file of the prefix that is not audited is a candidate too, even if it would define no
 /// symbol.
 #[test]
 fn a_candidate_beside_the_audited_files() {
@@ -251,7 +251,8 @@ fn a_file_for_another_machine_is_no_candidate() {
     bytes[18] = 183;
     std::fs::write(lab.path("p/lib/libfoo.so"), bytes).expect("the library");
     let report = report(&lab, &["p", "-A", "undecided"]);
-    // It cannot define anything for the program, so that the missing library explains it all.
+    // A library for another machine defines nothing for the program, so the missing library
+    // explains all references.
     let finding = only(&report, "missing-library");
     assert_eq!(each(finding, "candidate", "path"), [""; 0]);
     assert_eq!(each(finding, "explained", "symbol"), ["foo"]);
@@ -298,7 +299,7 @@ fn what_was_tried_is_told_once() {
     lab.so("p/libfoo.so.1", FOO, &["-Wl,-soname,libfoo.so.1"]);
     let needs = ["-Wl,--no-as-needed", "-nostdlib", "-Lp", "-l:libfoo.so.1"];
     for name in ["liba.so", "libb.so", "libc.so", "libd.so"] {
-        // One looks elsewhere first.
+        // One library searches another directory first.
         let own = if name == "libc.so" { "-Wl,-rpath,$ORIGIN/own" } else { "-Wl,-rpath,$ORIGIN" };
         lab.so(&format!("p/{name}"), "int x;", &[&needs[..], &[own]].concat());
     }

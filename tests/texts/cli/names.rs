@@ -86,7 +86,7 @@ fn symbols_versions_and_libraries() {
     for name in ["p/app", "p/libfoo.so"] {
         replace(&lab, name, stand_in.as_bytes(), EVIL);
     }
-    // The library is not there by its soname; then it is, but without the version.
+    // No file has the soname of the library. Then a file has it, but lacks the version.
     check(&lab, OsStr::new("p"));
     let link = [&b"p/"[..], &evil("lib", ".so")].concat();
     std::fs::copy(lab.path("p/libfoo.so"), lab.root().join(OsStr::from_bytes(&link)))

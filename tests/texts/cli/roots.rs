@@ -56,7 +56,7 @@ fn of_two_libraries_that_only_need_each_other_the_first_is_the_root() {
         let lab_dir = format!("p-{}", first.len());
         let (one, two) = (format!("{lab_dir}/{first}"), format!("{lab_dir}/{second}"));
         lab.so(&one, "int one;", &[]);
-        // Each finds the other wherever it lies.
+        // Each library finds the other in any directory.
         let flags = |other: &str| {
             let path = format!(
                 "-Wl,-rpath,{}:{}",

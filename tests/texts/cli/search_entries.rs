@@ -47,7 +47,8 @@ fn a_directory_that_all_may_write_to() {
         )]
     };
     assert_eq!(found(&lab, &["p"]), message("every user may write to it"));
-    // The sticky bit protects what is there; the entry itself is open all the same.
+    // The sticky bit protects existing files, but the directory of the entry stays open to every
+    // user.
     set_mode(&lab, "open", 0o1777);
     assert_eq!(found(&lab, &["p"]), message("every user may write to it"));
     set_mode(&lab, "open", 0o755);
@@ -71,7 +72,7 @@ fn a_directory_that_all_can_make() {
     assert_eq!(found(&lab, &["p"]), [expected]);
 }
 
-/// Who replaces a link on the path decides where it leads, although both ends are safe.
+/// A user who replaces a link on the path decides where it leads, although both ends are safe.
 #[test]
 fn a_link_in_a_directory_that_all_may_write_to() {
     let lab = Lab::with_short_path();
@@ -95,7 +96,7 @@ fn a_link_in_a_directory_that_all_may_write_to() {
     let mut said = found(&lab, &["p"]);
     said.sort();
     assert_eq!(said, expected);
-    // The sticky bit protects the link that is there, and the one that is not is for all to make.
+    // The sticky bit protects the existing link, but every user may make the missing one.
     set_mode(&lab, "open", 0o1777);
     assert_eq!(found(&lab, &["p"]), [all("gone")]);
 }

@@ -69,7 +69,7 @@ fn a_library_of_two_programs_is_one_finding() {
     let lab = Lab::new();
     lab.so("p/lib/liba.so", BROKEN, &[]);
     let flags = ["-Wl,--no-as-needed", "-Lp/lib", "-la", "-Wl,-rpath,$ORIGIN/../lib"];
-    // Made in an order that is not theirs.
+    // The programs are made in another order than that of their names.
     for name in ["p/bin/two", "p/bin/one", "p/bin/three"] {
         lab.exe(name, "int main(void) { return 0; }", &flags);
     }

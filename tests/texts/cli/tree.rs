@@ -144,7 +144,7 @@ fn exit_status() {
     lab.mkdir("empty");
     assert_eq!(status(&["empty"]), 0);
     assert_eq!(status(&["empty", "--require-elf"]), 2);
-    // Undefined symbols are not what is asked here.
+    // `tree` does not report undefined symbols.
     lab.so("q/libbroken.so", super::kit::BROKEN, &[]);
     assert_eq!((status(&["q"]), run(&lab, &["q"]).status), (0, 1));
     // Undecided: a loader with unknown rules.

@@ -134,7 +134,7 @@ fn the_last_day_still_counts() {
         let entry = format!("rule = \"undefined-symbol\"\nsymbol = \"gone\"\nexpires = {expires}");
         policy(&lab, &[waive(&entry)]);
         let report = report(&lab, &["p"]);
-        // A run over midnight is asked again.
+        // If the day changed during the run, the result is not compared.
         if expires == day(words) {
             assert_eq!(symbols(&report).1.len(), usize::from(waives), "{words}: {expires}");
         }
@@ -162,7 +162,7 @@ fn stale_only_where_it_was_looked() {
         text.contains("1 unused waiver or baseline line for files that were not audited"),
         "{text}"
     );
-    // Rules that did not run, and those that are not there yet.
+    // A waiver is stale only if its rule ran.
     assert!(!stale("rule = \"readers-disagree\"\npath = \"**\"", &["p"]));
     assert!(stale("rule = \"readers-disagree\"\npath = \"**\"", &["p", "--cross-check"]));
     assert!(!stale("rule = \"unused-library\"\npath = \"**\"", &["p"]));

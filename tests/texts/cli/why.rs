@@ -240,7 +240,7 @@ fn the_same_bytes_however_it_is_asked() {
     }
 }
 
-/// Libraries define a symbol of its own for each version. It is not the answer.
+/// Libraries define a symbol with the name of each version. This symbol is not the answer.
 #[test]
 fn the_name_of_a_version_leads_to_symbols_with_it() {
     let lab = Lab::new();

@@ -52,7 +52,7 @@ fn names_in_part() {
         ("ns::Shape::id", &all[1..], &["_ZNK2ns5Shape2idEi"]),
         ("Shape::id()", &[], &["_ZN5Shape2idEv"]),
         ("_ZN5Shape2idEv", &[], &["_ZN5Shape2idEv"]),
-        // No symbol is called so, and one function is.
+        // No symbol has this name, but one function has it.
         ("plain", &["_Z5plaini"], &["_Z5plaini"]),
     ] {
         let found = why(&lab, name, &["p"]);

@@ -71,7 +71,7 @@ fn a_symbol_under_one_entry_point() {
     }
     let page = run(&lab, &["why", "foo", "p", "--under", "app-one"]).out;
     assert!(page.contains("      searched 3 files: app-one, libmid.so, libfoo.so\n"), "{page}");
-    // Known, and not under this entry point.
+    // The symbol is known, but not under this entry point.
     lab.so("q/libbar.so", "int bar(void) { return 1; }", &[]);
     let found = why(&lab, "bar", &["p", "q", "--under", "app-one"]);
     assert_eq!((&found["kind"], &found["providers"]), (&json!("symbol"), &json!([])));
@@ -89,7 +89,7 @@ fn what_is_no_entry_point() {
     let loaded = ["not an entry point", &*format!("use --under {app}"), "as a PATH"];
     refused("p/one/libfoo.so", &loaded);
     refused("one/libmid.so", &loaded);
-    // Given by name it is one.
+    // A library that is given by name is an entry point.
     why(&lab, "foo", &["p", "p/one/libmid.so", "--under", "one/libmid.so"]);
     std::fs::copy(lab.path("p/one/app-one"), lab.path("p/two/app-one")).expect("a copy");
     refused("app-one", &["2 entry points have this name\nhelp: write the path: "]);

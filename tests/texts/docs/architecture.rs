@@ -1,4 +1,5 @@
-//! The picture of the modules, `docs/architecture.svg`, drawn from their order. `UPDATE=1` rewrites it.
+//! The picture of the modules, `docs/architecture.svg`, drawn from their order. `UPDATE=1`
+//! rewrites it.
 
 use super::{repository, update};
 use crate::tidy::FLOORS;

@@ -25,7 +25,7 @@ enum Line {
 }
 
 fn line(text: &str) -> Option<Line> {
-    // The vdso is the kernel's: it is no file.
+    // The kernel provides the vdso, which is not a file.
     if text.contains("linux-vdso.so.1") {
         return None;
     }

@@ -336,9 +336,9 @@ impl PathCheck<'_> {
         }
     }
 
-    /// Checks a compiler of ROCm that a script starts by its name, or by a path below a variable.
-    /// If one of ROCm's program directories in the prefix has `clang`, one of them must have the
-    /// compiler.
+    /// Checks a compiler of ROCm that a script starts by its name, or by a path that begins with
+    /// a variable. If one of ROCm's program directories in the prefix has `clang`, one of them
+    /// must have the compiler.
     fn rocm_compiler(&mut self, program: &[u8]) {
         let (above, name) = match memchr::memrchr(b'/', program) {
             Some(at) => (&program[..at], &program[at + 1..]),
@@ -401,8 +401,8 @@ impl PathCheck<'_> {
         self.judge("Exec", program);
     }
 
-    /// Checks a line of `ld.so.conf`: a directory, or files to include. Patterns are not checked:
-    /// they may match nothing.
+    /// Checks a line of `ld.so.conf`: a directory, or files to include. Patterns are not
+    /// checked, because a pattern may match no file.
     fn ld_conf(&mut self, line: &[u8]) {
         match ld_so_conf::read(line) {
             Some(Line::Directory(dir)) => {
@@ -425,7 +425,7 @@ impl PathCheck<'_> {
     /// Python's `site.py`).
     fn python(&mut self, line: &[u8]) {
         let is_code = line.starts_with(b"import ") || line.starts_with(b"import\t");
-        // Releases of Python treat a byte order mark differently.
+        // Releases of Python differ in the treatment of a byte order mark.
         let is_skipped = line.starts_with(b"#") || line.starts_with(b"\xef\xbb\xbf");
         let line = line.trim_ascii_end();
         let Some(dir) = self.file.parent().filter(|_| !is_code && !is_skipped) else { return };

@@ -64,8 +64,8 @@ pub(super) enum SpecsNameKind {
     Library,
 }
 
-/// The paths and libraries that the specs name. A later spec replaces earlier ones of its name,
-/// unless it is marked as an addition.
+/// The paths and libraries that the specs name. A later spec replaces earlier specs of the same
+/// name, unless the later spec is marked as an addition.
 pub(super) fn named<'a>(file: &Specs<'a>) -> Vec<SpecsName<'a>> {
     let mut out = Vec::new();
     for name in USED {

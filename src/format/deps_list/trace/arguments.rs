@@ -40,14 +40,14 @@ impl Words {
         single(&self.words)
     }
 
-    /// True if it was written in quotes or brackets. With policy CMP0054, `if` takes such an
-    /// argument as text, even if a variable has this name.
+    /// True if the argument was written in quotes or brackets. With policy CMP0054, `if` takes
+    /// such an argument as text, even if a variable has this name.
     pub(super) fn is_quoted(&self) -> bool {
         self.notation == Notation::Quoted
     }
 
     /// The name of a variable or target, also if it has unknown parts. `None` if there is not
-    /// exactly one word, or if a condition decides the word.
+    /// exactly one word, or if the word depends on a condition.
     pub(super) fn name(&self) -> Option<&[u8]> {
         match &*self.words {
             [word] if word.doubt == 0 => Some(&word.text),
@@ -183,8 +183,8 @@ pub(super) fn touching(mut first: Vec<Word>, mut second: Vec<Word>) -> Vec<Word>
     first
 }
 
-/// The length of a text up to the `}` that closes a reference; `None` if no `}` closes it. The text
-/// follows `${`.
+/// The length of a text up to the `}` that closes a reference; `None` if no `}` closes it. The
+/// text begins after the `${`.
 fn closing(text: &[u8]) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, b) in text.iter().enumerate() {

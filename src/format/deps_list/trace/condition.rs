@@ -38,7 +38,8 @@ impl Truth {
     }
 }
 
-/// Maximum number of parenthesised groups in a condition. Each may nest calls.
+/// Maximum number of parenthesised groups in a condition. The evaluation is recursive and may go
+/// one level deeper for each group.
 const MOST_GROUPS: usize = 100;
 
 /// The words of a condition that are left to read.

@@ -234,7 +234,7 @@ impl Run<'_> {
 }
 
 /// For each set, true if the replacement changes the text of all its archives among `words`, and
-/// leaves text of each.
+/// leaves no text empty.
 fn changed_sets(words: &[Word], new: &[Word]) -> FastMap<usize, bool> {
     let mut out = FastMap::default();
     for (old, new) in words.iter().zip(new) {

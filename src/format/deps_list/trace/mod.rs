@@ -1,9 +1,10 @@
 //! Follows a new name from a set to the links of targets, as CMake would run the commands of the
 //! file. An unknown command may change the variables that its arguments name.
 //!
-//! If a condition is unknown, both ways are followed. A word that only one way has gets a doubt: a
-//! hash of its conditions. Words with equal doubts are in a list under the same conditions. A new
-//! name is certain if it has no doubt, or the same doubt as a listed archive of its set.
+//! If the result of a condition is unknown, the trace follows both ways. If a list has a word
+//! after only one of the ways, the word gets a doubt: a hash of its conditions. Words with equal
+//! doubts are in a list under the same conditions. A new name is certain if it has no doubt, or
+//! the same doubt as a listed archive of its set.
 
 mod arguments;
 mod blocks;
@@ -117,7 +118,8 @@ pub struct Links(FastMap<usize, Found>);
 struct Found {
     new: FastSet<u64>,
     siblings: FastSet<u64>,
-    /// True if a variable has archives of the set, and lost their new name to a command.
+    /// True if a variable has archives of the set, but a command removed the set's new name from
+    /// it, or may have done so.
     is_lost: bool,
 }
 
@@ -138,8 +140,8 @@ impl Found {
 }
 
 impl Trace<'_> {
-    /// The fate of the new name of `set` in `links`. If `links` is `None`, in all links that have
-    /// archives of the set.
+    /// The fate of the new name of `set` in `links`. If `links` is `None`, all links that have
+    /// archives of the set count.
     pub fn fate(&self, set: &Set, links: Option<&Links>) -> Fate {
         if self.gave_up {
             return Fate::Unknown;

@@ -28,8 +28,8 @@ pub(super) struct Run<'t> {
     /// For each open call of a macro, its parameters, which are replaced as text. `None` for an
     /// open call of a function.
     pub(super) calls: Vec<Option<Variables>>,
-    /// The states that left a loop or call early, each with the command that left it and a hash of
-    /// its conditions.
+    /// The states of early exits from a loop or call, each with the command that caused the exit
+    /// and a hash of its conditions.
     pub(super) early: Vec<(Flow, State, u64)>,
     pub(super) losses: FastMap<usize, Losses>,
     /// The functions and macros that a command of the file calls, by the index of their first

@@ -4,7 +4,8 @@ use crate::id::FastSet;
 use std::hash::{BuildHasher as _, Hash};
 use std::sync::Arc;
 
-/// The words of a variable. Their order may differ from CMake's where conditions or sorting decide.
+/// The words of a variable. Their order may differ from CMake's where conditions or sorting
+/// decide the order.
 pub(super) type Value = Arc<Vec<Word>>;
 
 /// The origin of a word: a listed archive, or the new name, of one set.
@@ -19,7 +20,8 @@ pub(super) struct Mark {
 pub(super) struct Word {
     pub(super) text: Arc<[u8]>,
     pub(super) mark: Option<Mark>,
-    /// A hash of the conditions under which the list has the word. 0 if it always has it.
+    /// A hash of the conditions under which the list has the word. 0 if the list always has the
+    /// word.
     pub(super) doubt: u64,
 }
 
@@ -33,12 +35,12 @@ impl Word {
         is_open(&self.text)
     }
 
-    /// True if the list always has it, and its text is known.
+    /// True if the list always has the word, and the text of the word is known.
     pub(super) fn is_certain(&self) -> bool {
         self.doubt == 0 && !self.is_open()
     }
 
-    /// True if it may expand to any number of words.
+    /// True if the word may expand to any number of words.
     pub(super) fn is_any(&self) -> bool {
         memchr::memmem::find(&self.text, b"${").is_some()
     }

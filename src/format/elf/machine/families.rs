@@ -194,8 +194,8 @@ pub(super) const S390X: Machine = Machine {
     ..BASE64
 };
 
-/// EF_S390_HIGH_GPRS, for objects that use the upper register halves, does not matter: the loader
-/// does not check it.
+/// The loader does not check EF_S390_HIGH_GPRS, the e_flags bit of objects that use the upper
+/// halves of the registers.
 pub(super) const S390: Machine = Machine {
     name: "s390",
     numbers: S390X.numbers,
@@ -207,8 +207,8 @@ pub(super) const S390: Machine = Machine {
 
 const NAN2008: u32 = elf::EF_MIPS_NAN2008.0;
 const ABI2: u32 = elf::EF_MIPS_ABI2.0;
-/// The bits of e_flags that select a row for MIPS. EF_MIPS_FP64 is included, although no row sets
-/// it: no loader accepts an object with this bit.
+/// The bits of e_flags that select a row for MIPS. The mask includes EF_MIPS_FP64, and no row has
+/// this bit, because no loader accepts an object with it.
 const MIPS_ABI: u32 = NAN2008 | elf::EF_MIPS_FP64.0;
 const MIPS32_ABI: u32 = MIPS_ABI | ABI2;
 const N8_LOADER: &[&str] = &["/lib/ld-linux-mipsn8.so.1"];

@@ -1,6 +1,6 @@
-//! Relocation types of each machine, by their effect on symbol lookup: `elf_machine_type_class` and
-//! the start of `elf_machine_rela` in `sysdeps/**/dl-machine.h`. `families` and `table` use these
-//! constants.
+//! Relocation types of each machine, grouped by their effect on symbol lookup. The sources are
+//! `elf_machine_type_class` and the start of `elf_machine_rela` in `sysdeps/**/dl-machine.h`.
+//! `families` and `table` use these constants.
 
 use super::{Effect, LookupClass};
 use object::elf;
@@ -229,8 +229,8 @@ pub(super) static ALPHA: Kinds = Kinds {
     ..NONE
 };
 
-/// This machine has no relative type: R_PARISC_DIR32 without a symbol serves as one. `nothing` is
-/// empty, because the loader looks up even the symbol of an R_PARISC_NONE.
+/// This machine has no relative type: R_PARISC_DIR32 without a symbol has the same effect.
+/// `nothing` is empty, because the loader looks up even the symbol of an R_PARISC_NONE.
 pub(super) static HPPA: Kinds = Kinds {
     slots: &[elf::R_PARISC_IPLT, elf::R_PARISC_EPLT],
     plt: &[

@@ -54,9 +54,9 @@ pub struct Machine {
     info: Info,
     /// True if a word of DT_HASH has 64 bits (`bits/elfclass.h`, `Elf_Symndx`).
     pub(super) wide_hash: bool,
-    /// True for MIPS. The loader for MIPS also looks up the symbols of the global offset table. It
-    /// uses an undefined symbol as a definition only with `STO_MIPS_PLT`. DT_MIPS_XHASH replaces
-    /// DT_GNU_HASH.
+    /// True for MIPS. The loader for MIPS also looks up the symbols of the global offset table.
+    /// This loader uses an undefined symbol as a definition only if st_other has `STO_MIPS_PLT`.
+    /// DT_MIPS_XHASH replaces DT_GNU_HASH.
     pub(super) is_mips: bool,
     /// The smallest page size of a kernel for this machine, in bytes.
     pub(super) page: u64,
@@ -65,8 +65,8 @@ pub struct Machine {
     pub cache_flags: &'static [i32],
     /// Usual paths of the loader for this machine.
     pub loaders: &'static [&'static str],
-    /// Default search directories according to glibc's Makefiles. They are used if no directories
-    /// are found in the loader's binary.
+    /// Default search directories according to glibc's Makefiles. The audit uses them if it finds
+    /// no directories in the loader's binary.
     pub dirs: &'static [&'static str],
     /// Names of glibc-hwcaps subdirectories, the newest first (`sysdeps/**/dl-hwcaps-subdirs.c`).
     pub hwcaps: &'static [&'static str],
@@ -95,12 +95,12 @@ impl Flags {
     }
 }
 
-/// The loader's reaction to an object for the same e_machine with the e_flags of another row.
+/// The loader's reaction to an object that has the same e_machine, but the e_flags of another row.
 #[derive(Clone, Copy)]
 enum Guard {
     /// The loader skips objects of other rows (`elf_machine_matches_host`).
     Pass,
-    /// The loader stops at an object for version 5 of the ARM EABI with this bit
+    /// The loader stops at an object for version 5 of the ARM EABI if its e_flags have this bit
     /// (`sysdeps/unix/sysv/linux/arm/ldsodefs.h`, `VALID_FLOAT_ABI`).
     StopAt(u32),
 }

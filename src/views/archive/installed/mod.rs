@@ -1,6 +1,6 @@
 //! `archive --self`: the archives of a prefix that cannot be linked with the files of the prefix.
 //! [`ArchiveAnswer::coverage`] has all names that stay undefined; [`InstalledArchives::broken`] has
-//! them by archive.
+//! these names by archive.
 
 pub(super) mod human;
 pub(super) mod table;
@@ -29,11 +29,11 @@ pub struct InstalledArchives {
     pub broken: Vec<BrokenArchive>,
 }
 
-/// An archive with undefined names, which cannot be linked, or with unknown names.
+/// An archive with undefined or unknown names. With undefined names, the archive cannot be linked.
 pub struct BrokenArchive {
     /// The archive with its undefined and unknown names.
     pub found: Unlinkable,
-    /// Other archives with undefined or unknown names whose members are all in this archive too.
+    /// Other such archives, if all of their members are also in this archive.
     pub parts: Vec<ArchiveId>,
 }
 

@@ -1,5 +1,5 @@
-//! Links with LTO: some or all objects are LLVM bitcode. lld reads it itself, GNU ld with LLVM's plugin;
-//! mold says only what stays undefined, and is left out.
+//! Links with LTO: some or all objects are LLVM bitcode. lld reads bitcode itself, and GNU ld
+//! reads it with LLVM's plugin. mold reports only the undefined names, and is left out.
 
 use super::{Link, PLUGIN, compare};
 use crate::support::{has, skip};
@@ -30,7 +30,7 @@ pub(super) fn source(words: &str) -> String {
             _ => panic!("{word} as bitcode"),
         };
         out += &text;
-        // Whatever the optimizer thinks of it, a definition stays.
+        // A definition stays, even if the optimizer would remove it.
         used.push(name.to_owned());
     }
     for (at, word) in words.split_whitespace().filter(is_reference).enumerate() {
@@ -159,7 +159,7 @@ const CASES: &[(&str, &str)] = &[
     ("M: !f | A: f | b: __wrap_f !__real_f", "--wrap=f M [A] [b]"),
 ];
 
-/// Cases that a linker answers otherwise, and why it is not followed.
+/// Cases in which linkaudit does not follow a linker, each with the reason.
 const EXCEPT: &[(&str, &str, &str)] = &[];
 
 #[test]

@@ -445,8 +445,8 @@ const CASES: &[(&str, &str)] = &[
 /// Cases in which linkaudit does not follow a linker, each with the reason: the objects, the line,
 /// the linker.
 const EXCEPT: &[(&str, &str, &str)] = &[
-    // lld leads references elsewhere that an object makes to its own definition: the symbol table
-    // does not tell of them.
+    // lld redirects an object's references to its own definition. The symbol table does not show
+    // these references.
     ("m: f !f", "--wrap=f m", "lld"),
     // With a version script that has V1, as in these links, lld takes a plain definition for a
     // reference to that version. The command does not read version scripts.
@@ -477,7 +477,7 @@ fn linkers_extract_the_same_members() {
     let by_hand = CASES.iter().step_by(step(4)).map(|(o, line)| Link::new(o, line, &[]));
     let mut links: Vec<Link> = by_hand.collect();
     let by_hand = links.len();
-    // A share of the pairs every time, all with LINKAUDIT_LINKS.
+    // Each run makes a part of the pairs; LINKAUDIT_LINKS makes all.
     let all = std::env::var_os("LINKAUDIT_LINKS").is_some();
     links.extend(pairs().into_iter().step_by(if all { 1 } else { 5 * step(5) }));
     for (objects, line, linker) in EXCEPT {

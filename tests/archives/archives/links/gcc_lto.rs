@@ -1,5 +1,5 @@
-//! Links with GCC's LTO: objects hold nothing but GCC's intermediate language (`-fno-fat-lto-objects`).
-//! GNU ld and mold read it with GCC's plugin; lld cannot.
+//! Links with GCC's LTO: objects hold nothing but GCC's intermediate language
+//! (`-fno-fat-lto-objects`). GNU ld and mold read it with GCC's plugin; lld cannot.
 
 use super::{Answer, Link, compare, member, undefined_name, without_objects};
 use crate::support::{Lab, clean, has, skip};
@@ -45,7 +45,7 @@ pub(super) fn source(words: &str) -> String {
     out
 }
 
-/// The answer of GNU ld or mold: GCC tells them of its plugin.
+/// The answer of GNU ld or mold, which GCC starts with its plugin.
 pub(super) fn theirs(lab: &Lab, program: &str, words: &[&str]) -> Option<Answer> {
     let is_mold = program == "mold";
     let mut command = clean("gcc");
@@ -80,7 +80,7 @@ pub(super) fn theirs(lab: &Lab, program: &str, words: &[&str]) -> Option<Answer>
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &messages;
     let mut lines: Vec<&str> = text.lines().collect();
     if is_mold {
-        // It starts again after LTO, with the files that are needed.
+        // mold starts again after LTO, with the files that are needed.
         lines.retain(|line| line.starts_with("trace: "));
         let again = lines.iter().skip(1).position(|line| Some(line) == lines.first())?;
         lines.drain(..=again);
@@ -129,7 +129,7 @@ const CASES: &[(&str, &str)] = &[
     ("m: !f | GB: __wrap_f", "--wrap=f m [GB]"),
 ];
 
-/// Cases that a linker answers otherwise, and why it is not followed.
+/// Cases in which linkaudit does not follow a linker, each with the reason.
 const EXCEPT: &[(&str, &str, &str)] = &[
     // After LTO mold 1.10 resolves names again without the intermediate language: it links both
     // definitions. GNU ld is right.

@@ -98,7 +98,8 @@ pub(super) fn link(seed: u64) -> Link {
     Link::new(&objects.join(" | "), &parts.join(" "), &[])
 }
 
-/// Copies of two COMDAT groups, each with its own undefined name: that of the kept copy remains.
+/// Copies of two COMDAT groups, each with its own undefined name: only the name of the kept copy
+/// stays undefined.
 fn copies(seed: u64) -> Link {
     let mut random = Random::new(seed);
     let count = random.between(5, 8);
@@ -128,9 +129,9 @@ fn copies(seed: u64) -> Link {
 }
 
 /// Two names, defined in all ways and mostly in COMDAT groups: which definition is selected, and
-/// what remains if its copy of the group is discarded. No name is common: GNU ld keeps it common if
-/// the strong definition that follows is in a discarded group, and then extracts a member for it;
-/// this is not modelled.
+/// what remains if its copy of the group is discarded. No name is common. GNU ld keeps a name
+/// common if the strong definition that follows is in a discarded group, and then extracts a
+/// member for the name. linkaudit does not model this.
 fn definitions(seed: u64) -> Link {
     const WAYS: &[(usize, &str)] = &[(8, "^"), (8, "^^"), (3, "~"), (1, ""), (1, "*")];
     let mut random = Random::new(seed);

@@ -228,7 +228,7 @@ const PACKAGES: [(&str, &str, &str); 47] = [
         "bracket_crlfConfig.cmake",
         "set(text [=[\r\nx]=])\nset(bracket_crlf_FOUND 0)\nif(text STREQUAL \"x\")\n set(bracket_crlf_FOUND 1)\nendif()\n",
     ),
-    // A request for a version that is not there, after one without.
+    // A request for a missing version, after a request without a version.
     (
         "again",
         "againConfig.cmake",
