@@ -169,8 +169,9 @@ fn by_links<'a>(
 }
 
 /// Pairs each remaining new file with the old file that had a symbolic or hard link at this path.
-/// The old file may have another counterpart already. Libraries must have the same soname,
-/// because a link for linkers may become a library of another release.
+/// The old file may have another counterpart already. A library is paired only with a library of
+/// the same soname: the path of an old link such as `libz.so` may now be a library of another
+/// release.
 fn by_old_names<'a>(
     left: &mut Vec<&'a File>,
     (old, right): (&'a Side<'_>, &mut Vec<&'a File>),

@@ -5,7 +5,7 @@
 //! by the name of its development link.
 
 use super::{Emission, Emitted};
-use crate::fix::fix_plan::shared_name;
+use crate::fix::fix_plan::{LinkBy, shared_name};
 use crate::format::deps_list::bare_name;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -26,13 +26,14 @@ fn word(text: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The option for a file: `-lNAME` for `libNAME.a` and `libNAME.so`, else `-l:FILE`. `is_shadowed`
-/// is true if another file in a directory of the line may match `-lNAME`.
-fn option(file: &[u8], is_shadowed: bool) -> Vec<u8> {
+/// The option that links a file: `-lNAME` for `libNAME.a` and `libNAME.so`, else `-l:FILE`. `None`
+/// if linkers must get the path.
+fn option(file: &[u8], form: Option<LinkBy>) -> Option<Vec<u8>> {
     let name = bare_name(file).or_else(|| shared_name(file));
-    match name.filter(|_| !is_shadowed) {
-        Some(name) => [b"-l", name].concat(),
-        None => [b"-l:", file].concat(),
+    match (form, name) {
+        (None, Some(name)) => Some([b"-l", name].concat()),
+        (Some(LinkBy::Path), _) => None,
+        _ => Some([b"-l:", file].concat()),
     }
 }
 
@@ -52,16 +53,22 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
             let link = remedy.link_path(archive);
             let dir = link.parent().unwrap_or(Path::new("/"));
             let file = link.file_name().unwrap_or_default().as_bytes();
-            let is_shadowed = remedy.shadowed.contains(archive);
-            let place = word(&[b"-L", dir.as_os_str().as_bytes()].concat());
-            let (Some(place), Some(name)) = (place, word(&option(file, is_shadowed))) else {
+            let Some(option) = option(file, remedy.link_by.get(archive).copied()) else {
+                match word(link.as_os_str().as_bytes()) {
+                    Some(path) => words.push(path),
+                    None => out.refuse(archive.as_os_str().as_bytes(), REASON),
+                }
+                continue;
+            };
+            let dir = word(&[b"-L", dir.as_os_str().as_bytes()].concat());
+            let (Some(dir), Some(option)) = (dir, word(&option)) else {
                 out.refuse(archive.as_os_str().as_bytes(), REASON);
                 continue;
             };
-            if !words.contains(&place) {
-                words.push(place);
+            if !words.contains(&dir) {
+                words.push(dir);
             }
-            words.push(name);
+            words.push(option);
         }
         if is_group {
             words.push(b"-Wl,--end-group".to_vec());

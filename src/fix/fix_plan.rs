@@ -4,7 +4,7 @@ use crate::format::deps_list::{DepsList, SetChange, bare_name};
 use crate::order;
 use crate::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
@@ -22,9 +22,8 @@ pub struct FixPlan {
     /// The shared libraries in `order`, each with the path by which builds link it: its development
     /// link, or its own path.
     pub libraries: BTreeMap<PathBuf, PathBuf>,
-    /// The files in `order` for which the option `-lNAME` may link another file: a directory of
-    /// `order` has a file that linkers take first.
-    pub shadowed: BTreeSet<PathBuf>,
+    /// The files in `order` that the option `-lNAME` may not find, each with the form that does.
+    pub link_by: BTreeMap<PathBuf, LinkBy>,
     /// Files whose dynamic sections change, in the order of their paths.
     pub patches: Vec<ElfPatch>,
 }
@@ -42,25 +41,59 @@ impl FixPlan {
         self.libraries.get(file).map_or(file, PathBuf::as_path)
     }
 
-    /// Fills `shadowed`. In each directory, linkers prefer `libNAME.so` to `libNAME.a`.
-    pub(super) fn find_shadowed(&mut self, tree: &dyn Tree) {
-        let all = || self.order.iter().flatten();
-        let dirs = all().filter_map(|path| self.link_path(path).parent());
-        let dirs: BTreeSet<&Path> = order::set(dirs);
-        let is_shadowed = |path: &&PathBuf| {
-            let link = self.link_path(path);
-            let name = link.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
-            let Some(name) = bare_name(name).or_else(|| shared_name(name)) else { return false };
-            let is_archive = !self.libraries.contains_key(*path);
-            let others = dirs.iter().filter(|dir| is_archive || link.parent() != Some(**dir));
-            let ends: &[&[u8]] = if is_archive { &[b".so"] } else { &[b".so", b".a"] };
-            let files = |end: &&[u8]| OsString::from_vec([b"lib", name, end].concat());
-            others
-                .into_iter()
-                .any(|dir| ends.iter().any(|end| tree.kind(&dir.join(files(end))).is_ok()))
-        };
-        self.shadowed = order::set(all().filter(is_shadowed).cloned());
+    /// Fills `link_by`. Linkers search all directories of a line for each option, in their order.
+    /// In each directory, they prefer `libNAME.so` to `libNAME.a`.
+    pub(super) fn find_link_forms(&mut self, tree: &dyn Tree) {
+        let mut dirs: Vec<&Path> = Vec::new();
+        let mut forms = BTreeMap::new();
+        for file in self.order.iter().flatten() {
+            let link = self.link_path(file);
+            let dir = link.parent().unwrap_or(Path::new("/"));
+            if !dirs.contains(&dir) {
+                dirs.push(dir);
+            }
+        }
+        for file in self.order.iter().flatten() {
+            let link = self.link_path(file);
+            let name = link.file_name().unwrap_or_default();
+            let has = |dir: &Path, name: &OsStr| tree.kind(&dir.join(name)).is_ok();
+            let before = || dirs.iter().take_while(|dir| Some(**dir) != link.parent());
+            if before().any(|dir| has(dir, name)) {
+                forms.insert(file.clone(), LinkBy::Path);
+            } else if !self.is_found_by_name(file, &dirs, &has) {
+                forms.insert(file.clone(), LinkBy::FileName);
+            }
+        }
+        self.link_by = forms;
     }
+
+    /// True if `-lNAME` finds a file of `order` in `dirs`, in any order of these directories.
+    fn is_found_by_name(
+        &self,
+        file: &Path,
+        dirs: &[&Path],
+        has: &dyn Fn(&Path, &OsStr) -> bool,
+    ) -> bool {
+        let link = self.link_path(file);
+        let name = link.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
+        let is_archive = !self.libraries.contains_key(file);
+        let Some(name) = bare_name(name).or_else(|| shared_name(name)) else { return false };
+        let [shared, archive] =
+            [&b".so"[..], b".a"].map(|end| OsString::from_vec([b"lib", name, end].concat()));
+        dirs.iter().all(|dir| {
+            let is_own = link.parent() == Some(*dir);
+            (is_own && !is_archive || !has(dir, &shared)) && (is_own || !has(dir, &archive))
+        })
+    }
+}
+
+/// The form of the option that links a file of a fix plan, if `-lNAME` may link another file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkBy {
+    /// `-l:FILE`.
+    FileName,
+    /// The path without an option: an earlier directory of the line has a file of the same name.
+    Path,
 }
 
 /// NAME in the file name `libNAME.so`. `None` for other file names.

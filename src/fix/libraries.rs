@@ -86,8 +86,8 @@ pub(super) fn attach(
     libraries
 }
 
-/// Selects few libraries that define the undefined symbols of `file` for which `is_solved` is
-/// false.
+/// Selects a small set of libraries that define undefined symbols of `file`. Symbols with a
+/// version, and symbols for which `is_solved` is true, are skipped.
 fn candidates(audit: &Audit, file: FileId, is_solved: &dyn Fn(&[u8]) -> bool) -> Choice {
     let mut definers = Definers::new();
     let of_file = audit.diagnosis.undefined.iter().filter(|undefined| undefined.file == file);

@@ -201,7 +201,7 @@ fn add_libraries(
     };
     remedy.libraries = order::map(libraries.into_iter().map(paths));
     remedy.order.extend(remedy.libraries.keys().map(|path| vec![path.clone()]));
-    remedy.find_shadowed(tree);
+    remedy.find_link_forms(tree);
 }
 
 /// If a fix adds an archive to the list, findings of `deps-list-drift` about this archive get a

@@ -156,7 +156,7 @@ impl<'a> Ranking<'a> {
     }
 }
 
-/// Selects few libraries of `definers` that together define all symbols. Each step takes the
+/// Selects a small set of `definers` that together define all symbols. Each step takes the
 /// library with the best evidence; if several are equally good, the first by path.
 pub fn choose(audit: &Audit, file: FileId, mut definers: Definers) -> Choice {
     let mut out = Choice::new();

@@ -125,8 +125,8 @@ fn indirect(
 }
 
 /// True if the reference has a version and `near` defines the name in exactly this version. The
-/// linker may have bound the reference to `near`, because that version may have been the default at
-/// that time.
+/// linker may have bound the reference to `near`: this version may have been the default when the
+/// object was linked.
 fn has_version(
     query: &Query<'_>,
     closure: &Closure,

@@ -17,9 +17,10 @@ const MOST_KEPT: usize = 2_000_000;
 /// Maximum number of results that are stored for one request.
 const MOST_RESULTS: usize = 8;
 
-/// The key of a request: configuration file, name of the package, components, version and options.
-/// The last field is true if a consumer made the request, and false if another package did. The
-/// name is part of the key, because the file sets variables that begin with the name as requested.
+/// The key of a request: configuration file, name of the package, components, version and
+/// options. The last field is true if a consumer made the request, and false if another package
+/// did. The name is part of the key, because variables begin with the name as the request spells
+/// it.
 pub(super) type RequestKey = (PathBuf, Vec<u8>, Vec<Vec<u8>>, Option<Vec<u8>>, Manner, bool);
 
 /// The answers that an evaluation got from its enclosing packages.

@@ -1,8 +1,8 @@
 //! Finds entry points with equal answers to the query about duplicate definitions. The answer
 //! depends only on the loader, on the modules that define or use a contested name, and on their
 //! order. If a contested name is unique (STB_GNU_UNIQUE), the answer for a plugin also depends on
-//! its host program. Entry points with equal properties share one answer. Only the module ids in
-//! the answer differ.
+//! its host program. If all of these are equal for several entry points, the answer is computed
+//! for the first of them. The others get a copy in which only the module ids differ.
 
 use super::DuplicateName;
 use crate::id::{FastMap, FileId, Id as _, ModuleId};

@@ -156,9 +156,9 @@ pub struct LinkFacts {
     /// The groups that define a name other than their signature, by index into `groups`. Empty
     /// unless relocations of loaded sections are wanted.
     pub(super) odd_groups: FastSet<usize>,
-    /// References to a local symbol of a COMDAT group from a loaded section outside of the group.
-    /// The first index in `groups` is the symbol's group, the second is the section's group, if
-    /// the section is in one. Empty unless relocations of loaded sections are wanted.
+    /// The COMDAT groups with a local symbol to which a loaded section outside of the group refers,
+    /// each with the section's own group if there is one. Both are indices into `groups`. Empty
+    /// unless relocations of loaded sections are wanted.
     pub(super) entered_groups: FastSet<(usize, Option<usize>)>,
     /// The global symbols. Unless all relocations are wanted, the list has only symbols with stored
     /// names and symbols of wanted relocations.

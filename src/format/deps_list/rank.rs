@@ -4,7 +4,7 @@
 use super::Set;
 use crate::id::FastMap;
 
-/// Assigns ranks to sets, from the lowest and the highest rank already used for each variable.
+/// Assigns ranks to sets. A new rank is below or above all ranks of the same variable.
 #[derive(Default)]
 pub(super) struct Ranks {
     /// The lowest and the highest rank of each variable.

@@ -1,5 +1,6 @@
-//! Writes undefined symbols, each once: with the time of the failure, the files in which the loader
-//! searched, and near misses. Also writes the references that a missing library explains.
+//! Writes each undefined symbol once, with the files in which the loader searched, and near
+//! misses. The label says whether the lookup fails at load or at the first call, if this is
+//! known. Also writes the references that a missing library explains.
 
 use super::Sheet;
 use crate::demangle::demangle;

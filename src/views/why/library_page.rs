@@ -1,5 +1,5 @@
-//! The page of a library: the files with its name, then the files that need it. Of the latter,
-//! those for which the loader does not find the library come first.
+//! The page of a library: the files with its name, then the files that need it. Files for
+//! which the library is not found come first.
 
 use super::elsewhere::Copy;
 use super::human::{Cell, WhyPage, column};

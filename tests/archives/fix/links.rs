@@ -77,6 +77,44 @@ fn pkg_config_hands_its_line_on() {
     println!("pkg-config: {} links of 5 archives by GNU ld, 0 undefined", links + 1);
 }
 
+/// Linkers take the file of the first directory that has the name, for `-l:FILE` too.
+#[test]
+fn pkg_config_names_files_that_an_earlier_directory_hides() {
+    let lab = Lab::new();
+    object(&lab, "user.o", "int za(void); int user(void) { return za(); }");
+    object(&lab, "za.o", "int same(void); int za(void) { return same(); }");
+    object(&lab, "other.o", "int other(void) { return 1; }");
+    object(&lab, "same.o", "int same(void) { return 2; }");
+    archive(&lab, OsStr::new("parts/a/libza.a"), &["za.o"]);
+    archive(&lab, OsStr::new("parts/a/libsame.a"), &["other.o"]);
+    archive(&lab, OsStr::new("parts/b/libsame.a"), &["same.o"]);
+    tool(&lab, "cc -shared -o user.so user.o");
+    let line = emitted(&lab, "pkg-config", &[]);
+    assert!(
+        line.ends_with("/parts/a -lza PARTS/b/libsame.a\n".replace("PARTS", &parts(&lab)).as_str())
+    );
+    lab.write("user.pc", format!("Name: user\nDescription: a library\nVersion: 1\nLibs:\n{line}"));
+    let mut links = 0;
+    for program in ["pkg-config", "pkgconf"] {
+        if !support::has(program) {
+            support::skip("pkg_config_names_files", "needs pkg-config and pkgconf");
+            continue;
+        }
+        let words = tool(&lab, &format!("{program} --static --libs ./user.pc"));
+        for linker in ["bfd", "lld"] {
+            let link = format!("cc -shared -fuse-ld={linker} -Wl,-z,defs -o new.so user.o");
+            tool(&lab, &format!("rm -f new.so; {link} {words}"));
+            assert!(lab.undefined("new.so").is_empty(), "{words}");
+            links += 1;
+        }
+    }
+    println!("pkg-config: {links} links with archives of one name, 0 undefined");
+}
+
+fn parts(lab: &Lab) -> String {
+    lab.root().canonicalize().expect("a path").join("parts").display().to_string()
+}
+
 /// Without a merged archive the list is that of the link, and its order is GNU ld's.
 #[test]
 fn a_list_of_a_link_stays_in_link_order() {
