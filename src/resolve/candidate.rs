@@ -3,7 +3,7 @@
 
 use super::hosts::HostProgram;
 use super::loader::{InterpreterDefect, LoaderChoice, NoLoader};
-use super::resolver::{Resolver, Suspended};
+use super::resolver::{Resolver, Suspended, has_relative_loader};
 use super::start::Start;
 use super::{Closure, EntryPoint};
 use crate::facts::{FactStore, Need};
@@ -157,7 +157,10 @@ pub(super) fn choose_loader(
             candidate.outcome = Some(Resolution::NoLoader(why));
         }
         Ok(LoaderChoice { loader: Ok(loader), interp }) => {
-            if let Some(fault) = interp {
+            // Without `--cwd`, the rule `undecided` reports a relative path.
+            let is_decided =
+                round.plan.cwd_stated || !has_relative_loader(round.store, round.plan, *file);
+            if let Some(fault) = interp.filter(|_| is_decided) {
                 bad_interps.insert(*file, fault);
             }
             candidate.chosen = Some((loader, round.resolver.strings.id(path)));

@@ -221,7 +221,8 @@ struct LinkMap {
     /// True if the link map depends on the processor: a library was found in a hwcaps directory or
     /// by a hwcaps entry of ld.so.cache.
     by_cpu: bool,
-    /// True if the link map depends on the working directory: a search tried a relative path.
+    /// True if the link map depends on the working directory: a search tried a relative path, or the
+    /// program's PT_INTERP is relative.
     by_cwd: bool,
     /// True if the link map depends on the process: a tried path leads to `/proc/self` or a similar
     /// path.
@@ -362,7 +363,8 @@ impl Closure {
         self.links.by_cpu
     }
 
-    /// True if the link map depends on the working directory: a search tried a relative path.
+    /// True if the link map depends on the working directory: a search tried a relative path, or the
+    /// program's PT_INTERP is relative.
     pub fn by_cwd(&self) -> bool {
         self.links.by_cwd
     }

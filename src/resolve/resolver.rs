@@ -114,7 +114,8 @@ impl Resolver {
                 Some(host) => load.run_plugin(host),
                 None => load.run(),
             };
-            let links = links.ok_or(needs)?;
+            let mut links = links.ok_or(needs)?;
+            links.by_cwd |= host.is_none() && has_relative_loader(store, plan, root.file);
             return Ok(self.share(root, key, links));
         }
         let begun = before.take().map(|suspended| suspended.0);
@@ -128,8 +129,9 @@ impl Resolver {
         });
         let builder = self.builder(store, plan, state, &mut needs);
         match if is_begun { builder.go_on() } else { builder.run() } {
-            Built::Links(links, spare) => {
+            Built::Links(mut links, spare) => {
                 self.spare = Some(spare);
+                links.by_cwd |= host.is_none() && has_relative_loader(store, plan, root.file);
                 Ok(self.share(root, key, *links))
             }
             Built::Suspended(state) => {
@@ -348,4 +350,11 @@ impl Resolver {
         };
         edges.iter().map(tried).collect()
     }
+}
+
+/// True if the kernel looks for the program's loader in the current directory. `ldd` ignores
+/// PT_INTERP.
+pub(super) fn has_relative_loader(store: &dyn FactStore, plan: &Plan, file: FileId) -> bool {
+    let interp = store.object(file).and_then(Object::interp);
+    !plan.as_ldd && interp.is_some_and(|path| !path.starts_with(b"/"))
 }

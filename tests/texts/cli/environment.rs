@@ -90,6 +90,31 @@ fn what_depends_on_the_directory_is_decided_by_naming_it() {
     run(&lab, &["--cwd", "d", "app"]).refused(&["--cwd d", "absolute"]).in_style();
 }
 
+/// The kernel looks for a relative interpreter in the current directory.
+#[test]
+fn a_relative_interpreter_depends_on_the_directory() {
+    let lab = app(&["-Wl,-rpath,$ORIGIN/d", "-Wl,--dynamic-linker=ld/ld.so"]);
+    let here = lab.root();
+    let here = here.to_str().expect("a path in UTF-8");
+    let starts = |dir: &str| {
+        let mut program = crate::support::clean(lab.path("app"));
+        program.current_dir(dir).status().is_ok_and(|status| status.success())
+    };
+    let findings_in = |dir: &str| findings(&report(&lab, &["--cwd", dir, "app"])).len();
+    assert!(!starts(here) && !starts("/") && findings_in(here) == 1 && findings_in("/") == 1);
+    let open = report(&lab, &["app"]);
+    assert_eq!(
+        (findings(&open).len(), only(&open, "undecided")["rule"].clone()),
+        (1, "undecided".into())
+    );
+    lab.mkdir("ld");
+    lab.link("/lib64/ld-linux-x86-64.so.2", "ld/ld.so");
+    assert!(starts(here) && !starts("/") && findings_in(here) == 0 && findings_in("/") == 1);
+    let open = report(&lab, &["app"]);
+    let finding = only(&open, "undecided");
+    assert!(text(&finding["message"]).contains("--cwd"), "{finding:#}");
+}
+
 #[test]
 fn what_depends_on_the_processor_is_decided_by_naming_it() {
     let lab = app(&["-Wl,-rpath,$ORIGIN/d"]);
