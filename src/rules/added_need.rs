@@ -34,5 +34,5 @@ Add the library to the dependencies of the package, or link without it.
 
 ## Limits
 
-If a file needs libfoo.so.3 where it needed libfoo.so.2, there is one finding, about libfoo.so.3.
+If a file now needs libfoo.so.3 instead of libfoo.so.2, the rule reports one finding, about libfoo.so.3.
 ";

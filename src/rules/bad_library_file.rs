@@ -21,10 +21,15 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Reports the file at which the loader stops with an error: a linker script, an empty or short file, an
-executable, a file with debug information only, a file of another byte order, or a file that has DT_RELR but
-does not need the version `GLIBC_ABI_DT_RELR`. The message is the loader's. The rule also reports files at which
-the loader aborts with an assertion, because a version need (`.gnu.version_r`) names a file that is not loaded.
+Reports the file at which the loader stops with an error:
+
+- a linker script, an executable, or an empty or short file
+- a file with debug information only
+- a file of another byte order
+- a file that has DT_RELR but does not need the version `GLIBC_ABI_DT_RELR`
+
+The message is the loader's. The rule also reports a file at which the loader aborts with an assertion: a version need
+of the file (`.gnu.version_r`) names a file that is not loaded.
 
 ## Why it matters
 

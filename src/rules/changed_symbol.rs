@@ -15,16 +15,20 @@ pub(super) static RULE: Rule = Rule::of_diff(
 const DOCS: &str = "\
 ## What it does
 
-`linkaudit diff` compares each exported symbol with the symbol of the same name in the counterpart of its library: its
-version, whether that version is the default, its type (function, data, thread-local), its binding (global, weak,
-unique), whether it is protected and, for data, its size.
+`linkaudit diff` compares each exported symbol with the symbol of the same name in the counterpart of its library. It
+compares:
+
+- the version, and whether that version is the default
+- the type (function, data, thread-local)
+- the binding (global, weak, unique), and whether the symbol is protected
+- for data, the size
 
 ## Why it matters
 
 A program that needs the old version does not start. Linkers and dlsym do not find a symbol that no longer has a
 default version. A program with a copy relocation for data of another size reads or overwrites the bytes behind the
-copy. A symbol that is no longer unique has a copy in each library that defines it, and a protected one cannot be
-replaced by another library.
+copy. A symbol that is no longer unique has a copy in each library that defines it. Another library cannot replace a
+protected symbol.
 
 ## Example
 

@@ -46,11 +46,11 @@ the export set, so that each package exports what it has.
 
 Values that depend on the user's project, environment or compiler, or on a program, are unknown. If a condition
 depends on them, linkaudit evaluates both branches, and reports only defects that occur in both. CMake 3.25 and Linux
-are assumed. Modules of CMake (`FindZLIB`) are not evaluated. Paths in other store items, and below `/run`, `/var` and
-`/tmp`, are not checked. The program of an imported target is checked only if the package checks it itself:
-configuration and links succeed without it. Headers of targets named `*Private`, as Qt has them, may be in another
-package. CMake finds `foo-config.cmake` for each spelling of `foo`. linkaudit tries several. It
-reports the findings of the spelling that finds the package with the fewest defects.
+are assumed. Modules of CMake (`FindZLIB`) are not evaluated. Paths in other store items, and below `/run`, `/var`,
+`/tmp`, `/proc`, `/sys` and `/dev`, are not checked. The program of an imported target is checked only if the package
+checks it itself: configuring and linking succeed without it. Headers of targets named `*Private`, as Qt has them, may
+be in another package. CMake finds `foo-config.cmake` for each spelling of `foo` in upper and lower case. linkaudit
+tries several spellings. It reports the findings of the spelling for which the package has the fewest defects.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -27,7 +27,7 @@ reported, because musl then ignores the whole search path.
 ## Why it matters
 
 The loader probes the directory for each needed library, in every process. Such an entry is often the path of a
-build directory, or `$ORIGIN/../lib` with one `..` too many or too few: the library then comes from elsewhere.
+build directory, or `$ORIGIN/../lib` with one `..` too many or too few. The library then comes from elsewhere.
 
 ## Example
 

@@ -57,13 +57,14 @@ merge it again. Or build for fewer targets, so that no code refers to the missin
 
 ## Limits
 
-linkaudit looks for archives among the audited files, in `--lib-path`, and in `from` of the policy. Listed names
-without an archive there are not compared; one finding counts them. Names of the C library and of the compiler's
-libraries (`pthread`, `dl`, `m`, `gcc`, `stdc++` and others) need no member in the merged archive: builds link these
-libraries and do not merge them. An archive of a project with such a name is compared. Members that define no symbol
-have no known origin. Names in generator expressions, after `debug` or `optimized`, and in variables that the file
-sets count as listed. If a value has unknown names, such as a variable of another file, the list may have more
-names: `undecided` reports the value, and archives that are not listed are not reported.
+linkaudit looks for archives among the audited files, in `--lib-path`, and in `from` of the policy. If none of these
+places has an archive for a listed name, the name is not compared. One finding counts such names. Names of the C library
+and of the compiler's libraries (`pthread`, `dl`, `m`, `gcc`, `stdc++` and others) need no member in the merged archive.
+Builds link these libraries and do not merge them. If a project has an archive with such a name, linkaudit compares it.
+Members that define no symbol have no known origin. Names in generator expressions, after `debug` or `optimized`, and in
+variables that the file sets count as listed. A value may have unknown names, such as a variable of another file. The
+list may then have more names than linkaudit knows. `undecided` reports the value, and the rule does not report archives
+that are not listed.
 ";
 
 /// Maximum number of names in the evidence of the finding about listed names without a candidate

@@ -18,9 +18,9 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Reports programs and libraries whose PT_GNU_STACK header asks for an executable stack, and those without that
-header where glibc then makes the stack executable: on x86, x86-64, s390, SPARC, MIPS, Alpha, PA-RISC, m68k, SuperH,
-MicroBlaze, 32-bit ARM and 32-bit PowerPC (`DEFAULT_STACK_PERMS` in `sysdeps/*/stackinfo.h`).
+Reports programs and libraries whose PT_GNU_STACK header asks for an executable stack. Also reports those without that
+header on machines where glibc then makes the stack executable: x86, x86-64, s390, SPARC, MIPS, Alpha, PA-RISC, m68k,
+SuperH, MicroBlaze, 32-bit ARM and 32-bit PowerPC (`DEFAULT_STACK_PERMS` in `sysdeps/*/stackinfo.h`).
 
 ## Why it matters
 

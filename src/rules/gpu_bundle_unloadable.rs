@@ -52,8 +52,8 @@ read compressed bundles
 
 ## How to fix
 
-Build with `--no-offload-compress` (in CMake, the package's option for compression), or for old runtimes with
-`COMPRESSED_BUNDLE_FORMAT_VERSION=2` in the environment, or use a newer runtime.
+Build with `--no-offload-compress` (in CMake, the package's option for compression), or use a newer runtime. For old
+runtimes, you can also build with `COMPRESSED_BUNDLE_FORMAT_VERSION=2` in the environment.
 
 ## Limits
 

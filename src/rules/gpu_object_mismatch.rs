@@ -31,9 +31,9 @@ contradictions:
 - between the name of a file and its content
 - between the bundles and the wrappers that register them with the runtime
 
-It also reports impossible sizes, unknown versions, entries without a code object, generic code without a version,
-metadata that the runtime cannot read, and damaged headers in the databases of MIOpen (`*.kdb`, `*.db`) and rocFFT
-(`rocfft_kernel_cache*.db`).
+It also reports impossible sizes, unknown versions, entries without a code object, generic code without a version, and
+metadata that the runtime cannot read. In the databases of MIOpen (`*.kdb`, `*.db`) and rocFFT
+(`rocfft_kernel_cache*.db`), it reports damaged headers.
 
 ## Why it matters
 
@@ -59,8 +59,7 @@ Build the file again, or copy it again if it was cut. In assembly, quote names i
 `check` does not inflate compressed bundles: it reads their headers and their tables of entries. `linkaudit gpu
 --deep` inflates them, and compares checksums, ELF headers and notes. GPUs that LLVM 23 does not know are not
 compared. `linkaudit gpu` reads members of static archives; `check` reads them if the policy lists targets.
-Databases are
-not read beyond their headers. An empty file is a valid database, and a missing one is not reported: MIOpen and
+Only the headers of databases are read. An empty file is a valid database, and a missing one is not reported: MIOpen and
 rocFFT compile kernels that they do not find.
 ";
 

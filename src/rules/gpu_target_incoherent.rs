@@ -47,9 +47,9 @@ needs it.
 
 ## Limits
 
-hipBLASLt and hipSPARSELt are not checked: libraries use them only on the GPUs that they support, and fall back to
-other libraries. A library without device code, which compiles its kernels at run time, serves every GPU. Libraries
-that are loaded with dlopen are not known.
+hipBLASLt and hipSPARSELt are not checked. Other libraries use these two only on the GPUs that they support, and fall
+back to other libraries on all other GPUs. A library without device code, which compiles its kernels at run time, serves
+every GPU. Libraries that are loaded with dlopen are not known.
 ";
 
 /// Prefixes of the sonames of optional libraries. Other libraries call an optional one only on GPUs

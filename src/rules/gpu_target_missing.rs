@@ -24,10 +24,10 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Checks each library with device code, and each directory of code objects, against `[gpu] targets` of the policy. A
-target is served by its own code, by generic code of its family, by SPIR-V, and by code that the loader profile
-accepts for it (`[gpu] loader`). With `exact = true`, code for targets that the policy does not list is reported
-too; the `detail` of such a finding is `not-listed`.
+Checks each library with device code, and each directory of code objects, against `[gpu] targets` of the policy. Four
+kinds of code serve a target: its own code, generic code of its family, SPIR-V, and code that the runtime of
+`[gpu] loader` accepts for it. With `exact = true`, code for targets that the policy does not list is reported too; the
+`detail` of such a finding is `not-listed`.
 
 ## Why it matters
 

@@ -29,8 +29,8 @@ const DOCS: &str = "\
 ## What it does
 
 Looks up each strong reference of an audited object in the libraries that its DT_NEEDED entries name, as a linker
-does. If none of them defines the symbol, but a library that these need does, it reports that library. Data that a
-program copies, and functions for which it has the canonical PLT address, are references too.
+does. If none of these libraries defines the symbol, but a library that they need does, the rule reports that library.
+Data that a program copies, and functions for which it has the canonical PLT address, are references too.
 
 ## Why it matters
 
@@ -51,9 +51,9 @@ a built file.
 
 ## Limits
 
-Symbols of the loader are not reported, and neither are symbols that the program or a preloaded library defines. As
-for a linker, the default version of a symbol counts as its definition, also if the object needs another version. So
-does a definition with exactly the version that the object needs.
+Symbols of the loader are not reported, and neither are symbols that the program or a preloaded library defines. As for
+a linker, the default version of a symbol counts as its definition, even if the object needs another version. A
+definition with exactly the version that the object needs counts too.
 ";
 
 /// Maximum number of symbols that a finding lists.

@@ -54,8 +54,8 @@ Some definitions replace others on purpose or without harm. These are not report
   LD_PRELOAD (`libfakeroot`), and of libraries that the program opens from a list (`dependentlibs.list` of Firefox)
 - definitions of libraries that are linked with `-z interpose` (DF_1_INTERPOSE); the loader ignores this flag, so such a
   library replaces symbols only if it comes first
-- for plugins, definitions of the program's own library: it has the program's name and perhaps a version
-  (`libpython3.11.so.1.0` of `python3.11`), or the program loads it and its name begins with the same letters
+- for plugins, definitions of the program's own library. Such a library has the program's name and perhaps a version
+  (`libpython3.11.so.1.0` of `python3.11`). Or the program loads it, and its name begins with the same letters
   (`libqgis_core.so.3` of `qgis.bin`)
 - the functions of `malloc`, `mmap` and `operator new`, `xerbla_` of BLAS, all of CBLAS, and the COMMON blocks of MPI
 - weak definitions of equal size on both sides (in C++, of any size: inline functions and templates); in C++, also a
@@ -63,19 +63,21 @@ Some definitions replace others on purpose or without harm. These are not report
 - strong code of C++ headers in libraries that GCC may have optimised at link time; see below
 - parts of one glibc; the dispatch libraries of libglvnd, and those of Wayland, count as one library
 - references of a filter (DT_FILTER, DT_AUXILIARY) that are bound to its filtee
-- weak functions that a strong function of another library replaces, if their own library exports the same code under
-  a longer name that ends with theirs: profiling tools replace `MPI_Send` and call `PMPI_Send`. A weak function with a
-  longer name may replace them too: glibc and libunwind both have a weak `backtrace`
+- weak functions that a strong function of another library replaces, if their own library exports the same code under a
+  longer name that ends with theirs. Profiling tools replace `MPI_Send` in this way, and call `PMPI_Send`. A weak
+  function with a longer name may replace such functions too: glibc and libunwind both have a weak `backtrace`
 - symbols that cannot be bound to each other: hidden, protected, with other versions, or in a library linked with
   `-Bsymbolic`
 
 GCC's link-time optimisation (`-flto`) makes all weak C++ definitions of a library strong. Strong instances of
 templates are not reported, and neither are explicit specialisations, which look the same. Members of a class are not
-reported if both hold: one of the two libraries has no weak C++ definitions, and one of the two takes the constructors
-or the vtable of the class from another library.
+reported if both of these conditions hold:
 
-Functions of the C++ library are not reported in objects that need `libstdc++.so.6` either: GCC Toolset, with which
-most wheels are built, links a static part of libstdc++ into each object.
+- One of the two libraries has no weak C++ definitions.
+- One of the two libraries takes the constructors or the vtable of the class from another library.
+
+Functions of the C++ library are not reported in objects that need `libstdc++.so.6` either. Most wheels are built with
+GCC Toolset, which links a static part of libstdc++ into each object.
 
 ## Why it matters
 
@@ -97,9 +99,9 @@ references to its own definitions, but the process then has two copies of the da
 
 ## Limits
 
-Only the scope of each entry point is searched. Plugins that a program loads with RTLD_GLOBAL or RTLD_DEEPBIND
-change it at run time. Calls within an object that the compiler bound without a relocation are not seen: such a
-library may use both definitions.
+Only the scope of each entry point is searched. Plugins that a program loads with RTLD_GLOBAL or RTLD_DEEPBIND change
+the scope at run time. Calls within an object that the compiler bound without a relocation are not seen: such a library
+may use both definitions.
 
 A weak C++ function counts as inline. A strong function of that name may be the same code: link-time optimisation
 makes inline functions strong, and some libraries also work as headers alone. Therefore the rule reports a weak

@@ -37,8 +37,8 @@ Looks at all files that one process loads, and reports two files
 Symbols count as common only if a reference can be bound to either: both are strong and visible, and their
 versions are equal or absent. musl's loader ignores versions: under it, all default versions of a name are common.
 
-If all common symbols of two libraries with different names are functions, each of the same size in both, the
-finding is a warning: the copies were probably built from one source, and they share no data.
+If all common symbols of two libraries with different names are functions, each of the same size in both, the finding is
+a warning. The copies were probably built from one source, and they share no data.
 
 ## Why it matters
 
@@ -61,9 +61,9 @@ one `LD_LIBRARY_PATH`). For two versions, rebuild the users of the older one. Fo
 
 An embedded copy whose symbols are all hidden, or have other versions, does no harm and is not reported. Two versions
 of a library with fewer common symbols are not reported, although each has its own data. Libraries that are loaded
-with dlopen make no finding. A finding lists files that may load one more copy (`may load`): they use dlopen, and have
-the library's name in their dlopen notes or among the strings of their first 64 MiB. Libraries with DT_HASH alone are
-compared by name only. `mixed-runtime` reports C libraries and compiler runtimes.
+with dlopen make no finding. A finding lists files that may load one more copy (`may load`). These files use dlopen, and
+have the library's name in their dlopen notes or among the strings of their first 64 MiB. Libraries with DT_HASH alone
+are compared by name only. `mixed-runtime` reports C libraries and compiler runtimes.
 ";
 
 /// Minimum number of common symbols of two libraries with different names.

@@ -45,9 +45,8 @@ Build or copy the file again. If the file is good, please report a bug in linkau
 ## Limits
 
 Only the tables that linkaudit reads are checked. Symbol tables of relocatable objects are read only if all audited
-relocatable objects together have at most 64 MiB.
-A file whose header states too large a size looks truncated. Files of other systems
-are counted and not checked.
+relocatable objects together have at most 64 MiB. A file whose header states a size that is too large looks truncated.
+Files of other systems are counted and not checked.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

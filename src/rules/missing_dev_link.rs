@@ -22,14 +22,14 @@ pub(super) static RULE: Rule =
 const DOCS: &str = "\
 ## What it does
 
-Reports shared libraries with a version in their soname (`libfoo.so.1`) for which no audited directory has a file or
-link with the name that linkers search for (`libfoo.so`). For `libfoo-1.2.so.0`, which the option `-release` of
-libtool makes, a link `libfoo.so` to the library counts too.
+Reports shared libraries with a version in their soname (`libfoo.so.1`) and without a development link. A development
+link is a file or link, in any audited directory, with the name that linkers search for (`libfoo.so`). For
+`libfoo-1.2.so.0`, which the option `-release` of libtool makes, a link `libfoo.so` to the library counts too.
 
 ## Why it matters
 
 `-lfoo` finds `libfoo.so` or `libfoo.a`, never `libfoo.so.1`. Without the link, a program that is built against the
-prefix fails to link, or is linked with a static archive or with a library of the system.
+prefix fails to link. Or the linker takes a static archive, or a library of the system.
 
 ## Example
 

@@ -22,11 +22,11 @@ const DOCS: &str = "\
 ## What it does
 
 Reads the notes in which an object names the libraries that it opens with dlopen (section `.note.dlopen`, owner
-`FDO`). Reports an entry of priority `required` if the loader finds none of its libraries. It searches as for a
-needed library of that object: its DT_RUNPATH, or the DT_RPATH of the objects that load it, the cache and the
-default directories. Under musl, it searches as for a needed library of the program. A library that the process has
-loaded before counts as found. In a path, such as `$ORIGIN/plugins/libbar.so.1`, tokens have the values of the object
-with the note.
+`FDO`). Reports an entry of priority `required` if the loader finds none of its libraries. The loader searches as for a
+needed library of that object. It searches the object's DT_RUNPATH, or the DT_RPATH of the objects that load it, then
+the cache and the default directories. musl searches as for a needed library of the program. A library that the process
+has loaded before counts as found. In a path, such as `$ORIGIN/plugins/libbar.so.1`, tokens have the values of the
+object with the note.
 
 ## Why it matters
 

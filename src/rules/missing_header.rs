@@ -60,7 +60,7 @@ In a prefix that is not part of a whole system, other packages may bring headers
 is in quotes and its directory exists beside the including file. If the prefix has CMake or pkg-config packages, and
 all their requirements are found, the other names are checked too. Headers of compilers and of shared directories such
 as `sys`, `linux` and `CL` are not checked. A header below `external` may include files of a directory that does not
-exist: such a header is an adapter for another project, and these files are not reported.
+exist. Such a header is an adapter for another project, and these files are not reported.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

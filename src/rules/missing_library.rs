@@ -64,8 +64,8 @@ also serves the libraries that the object loads, unless they have a RUNPATH. If 
 add the directory as an RPATH (`patchelf --force-rpath --add-rpath`): a new RUNPATH turns off the inherited one.
 `linkaudit fix` verifies the entry.
 
-If a path cannot be opened for a reason other than absence or permission, such as a loop of links, the loader skips the
-rest of that list. Repair that path: a new entry at the end of the list has no effect.
+The loader may fail to open a path for a reason other than absence or permission, such as a loop of links. It then skips
+the rest of that list of directories. Repair that path: a new entry at the end of the list has no effect.
 
 A `candidate` is a file of that name in the object's prefix or below `--lib-path`, with the reason why the
 loader did not take it. If the prefix contains a file of that name, the `detail` of the finding is

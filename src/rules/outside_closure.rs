@@ -37,8 +37,8 @@ Reports libraries and interpreters that are not part of the package:
 
 - In a Nix or Guix store: files outside the store, or outside the closure of `--nix-closure`, that the loader
   found by the cache, the default directories or another path. This is an error under the policies `nix` and `guix`.
-- In another directory: a library of the system that the loader found by the cache, the default directories
-  or an absolute path, although the audited directory holds a file with that name or soname.
+- In another directory: a library of the system, if the audited directory holds a file with that name or soname. The
+  rule reports it only if the loader found it by the cache, the default directories or an absolute path.
 - Under a whitelist: a library or interpreter that the policy does not provide and the prefix does not hold.
   Whitelists are platforms (`--policy manylinux_2_28`, `musllinux_1_2`) and `[provided]` with `only = true`.
   No file outside the prefix is opened, so the answer is the same on every machine. This is always an error.
@@ -58,11 +58,10 @@ error[outside-closure] libz.so.1: found outside of /nix/store
 ## How to fix
 
 In a store, add the package of the library to the inputs of the build; its directory then joins the RUNPATH.
-In a prefix, give the file a RUNPATH with the directory of the `candidate`. The libraries of glibc work only under
-the loader of the same build: set the interpreter of the programs too, or remove these libraries from the prefix.
-Under a whitelist, put the library into the prefix, with a search path that finds it. For wheels, `auditwheel repair`
-does that. Or link the library statically, or remove the need. If the target system has the library, list it under
-`[provided]`.
+In a prefix, give the file a RUNPATH with the directory of the `candidate`. The libraries of glibc work only under the
+loader of the same build. Set the interpreter of the programs too, or remove these libraries from the prefix. Under a
+whitelist, put the library into the prefix, with a search path that finds it. For wheels, `auditwheel repair` does that.
+Or link the library statically, or remove the need. If the target system has the library, list it under `[provided]`.
 
 ## Limits
 

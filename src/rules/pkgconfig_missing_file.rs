@@ -33,7 +33,7 @@ name something missing:
 
 ## Why it matters
 
-Every package that is built against this one gets these flags. Its build fails, often much later.
+Every package that is built against this one gets these flags. The build of such a package fails, often much later.
 
 ## Example
 

@@ -20,9 +20,9 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Looks up the packages in `Requires` and `Requires.private` of a `*.pc` file, with their versions: beside the file, in
-its prefix, in the audited directories and those of `--lib-path`, and in the default directories of the system. For a
-store item of Nix, the items that it propagates take the place of the default directories.
+Looks up the packages in `Requires` and `Requires.private` of a `*.pc` file, with their versions. It searches beside the
+file, in the prefix of the file, in the audited directories, in those of `--lib-path`, and in the default directories of
+the system. For a store item of Nix, the items that it propagates take the place of the default directories.
 
 ## Why it matters
 

@@ -44,7 +44,7 @@ If linkaudit is wrong, please report a bug.
 
 Damaged files, thin archives, BSD and 64-bit indexes, ELF files larger than 256 MiB, and files that a second reader
 rejects are not compared. The summary and the JSON key `cross_check` count them. Versions are compared only if the
-section headers lead to the tables of the dynamic section, and symbols only if both readers find the same table
+section headers lead to the tables of the dynamic section. Symbols are compared only if both readers find the same table
 length.
 ";
 

@@ -15,9 +15,9 @@ pub(super) static RULE: Rule = Rule::of_diff(
 const DOCS: &str = "\
 ## What it does
 
-Compares the two sides of `linkaudit diff`. Reports a library or program of the old side that has no counterpart
-in the new side: no file at its path, with its soname, or with most of its symbols. Store hashes and releases in
-paths do not count.
+Compares the two sides of `linkaudit diff`. Reports a library or program of the old side that has no counterpart in the
+new side. A counterpart is a file at the same path, with the same soname, or with most of its symbols. Store hashes and
+releases in paths do not count.
 
 If the file still exists, the rule reports those of its names that are gone: the soname, a name that a file needs, a
 link to a program, and a development link such as `libshapes.so`. It also reports a link that is gone and led to a

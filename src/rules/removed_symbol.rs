@@ -19,8 +19,9 @@ const DOCS: &str = "\
 symbols that are gone, one finding for each library, grouped by C++ class or namespace. If the soname changed too,
 `changed-soname` lists them instead. A symbol that moved to a library which the new one loads counts as present, if
 references with a version still find it there. If the new library no longer loads another library, the rule also
-reports the symbols of that library which users found through the old one. Symbols of a program are reported if a
-plugin uses them: a shared object refers to the symbol, and no other program and no needed library defines it.
+reports the symbols of that library which users found through the old one. Symbols of a program are reported if a plugin
+uses them. A shared object counts as such a plugin if it refers to the symbol, and no other program and no library that
+any file needs defines the symbol.
 
 ## Why it matters
 

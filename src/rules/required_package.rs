@@ -25,9 +25,8 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Checks `cmake-packages` of `[require]` in each given directory: `find_package(NAME CONFIG)` must find the package
-there, and each listed component. The configuration files are evaluated as for `cmake-missing-file`; nothing is
-executed.
+Checks `cmake-packages` of `[require]` in each given directory: `find_package(NAME CONFIG)` must find the package and
+each listed component there. The configuration files are evaluated as for `cmake-missing-file`; nothing is executed.
 
 ## Why it matters
 

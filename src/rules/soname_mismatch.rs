@@ -24,7 +24,7 @@ const DOCS: &str = "\
 ## What it does
 
 Reports a library (`lib*.so*`) in an audited directory if its soname is not the name of a file or link there. A link
-in another audited directory counts too if it leads to this library and has the soname as its name: a package may keep
+in another audited directory counts too if it leads to this library and has the soname as its name. A package may keep
 the file in `libexec` and the link in `lib`. Sonames that do not match `lib*.so*` are not checked.
 
 ## Why it matters

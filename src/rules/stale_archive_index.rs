@@ -42,10 +42,12 @@ Run `ranlib` on the archive. Let `ar` write the index when it creates the archiv
 ## Limits
 
 An archive without an index is not reported. Members with intermediate code or bitcode are skipped: only their
-compiler knows their symbols. If the audited archives have more than 64 MiB in total, the rule checks only thin
-archives, and archives that the command line or a policy names. If the audit has at most 1,000 objects, the rule also
-checks archives beside a library with undefined symbols. It checks the others only with `--facts`, or if an archive in
-`--lib-path` defines an undefined symbol.
+compiler knows their symbols. If the audited archives have more than 64 MiB in total, the rule checks only some of them:
+
+- thin archives
+- archives that the command line or a policy names
+- archives beside a library with undefined symbols, if the audit has at most 1,000 objects
+- all archives, with `--facts` or if an archive in `--lib-path` defines an undefined symbol
 ";
 
 /// Symbol names, each with the offset of the member that defines it.

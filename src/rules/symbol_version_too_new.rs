@@ -44,9 +44,9 @@ Build on the oldest system that you support, or against its C library.
 ## Limits
 
 Weak needs are skipped, as by the loader. Under a platform such as `manylinux_2_28`, which lists the versions of its
-libraries, they count. `GLIBC_PRIVATE` is too new for every limit, because it belongs to one build of glibc.
-`GLIBC_ABI_DT_RELR` counts as glibc 2.36. If a policy limits a family, a version of that family without a number
-cannot be compared: it is `undecided`.
+libraries, weak needs count. `GLIBC_PRIVATE` is too new for every limit, because it belongs to one build of glibc.
+`GLIBC_ABI_DT_RELR` counts as glibc 2.36. If a policy limits a family, a version of that family without a number cannot
+be compared: it is `undecided`.
 ";
 
 /// The relation of a needed version to a limit.

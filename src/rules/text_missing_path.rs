@@ -55,11 +55,12 @@ Correct the path, or install what it names.
 
 ## Limits
 
-Paths outside of the prefix, paths below `/run`, `/var`, `/tmp`, `/etc` and `/usr/local`, and paths with variables
-are not checked. In a script, only the first line and an `exec` outside of conditions are read. Units with conditions
-and desktop files with `TryExec` are skipped. `*.pth` files are read in `site-packages` and `dist-packages`, without
-their `import` lines, which are code. In `ld.so.conf`, an `include` that matches no file and an absent default
-directory are not reported. In specs, words in braces (`%{…}`) and words with other substitutions are not checked.
+Paths outside of the prefix, paths below `/run`, `/var`, `/tmp`, `/etc`, `/dev`, `/proc`, `/sys` and `/usr/local`, and
+paths with variables are not checked. In a script, only the first line and an `exec` outside of conditions are read.
+Units with conditions and desktop files with `TryExec` are skipped. `*.pth` files are read in `site-packages` and
+`dist-packages`, without their `import` lines, which are code. In `ld.so.conf`, an `include` that matches no file and an
+absent default directory are not reported. In specs, words in braces (`%{…}`) and words with other substitutions are not
+checked.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

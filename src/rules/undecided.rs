@@ -42,9 +42,9 @@ Reports every question without an answer:
 - In `diff`: one side has no symbols, ran other rules than the other side, or has damaged files.
 
 If this system has no loader for a machine, linkaudit still checks everything that depends only on the files and
-policies: versions, forbidden names, search paths, and symbols among the available libraries. Libraries that a
-policy provides are assumed. For each machine, the report has one cause, which lists all libraries that could not be
-searched for.
+policies. These are versions, forbidden names, search paths, and symbols among the available libraries. Libraries that a
+policy provides are assumed to exist. For each machine, the report has one cause, which lists all libraries that could
+not be searched for.
 
 If a file has more than 100,000 needed libraries or undefined symbols, only the first 100,000 are checked.
 

@@ -50,32 +50,33 @@ error[undefined-symbol] lib/libMIOpen.so.1.0: 5 undefined symbols
 - A program may have a copy of a variable of a library (R_*_COPY). If a new release of the library lacks the variable,
   the program finds no definition: install the release that has it, or rebuild the program.
 - An `installed` file is a system library that defines the symbol. It lies in a default directory of the loader, or
-  `ld.so.cache` lists it.
-  The report also names its Debian package. The process does not load it: link the object with it.
+  `ld.so.cache` lists it. The report also names its Debian package. The process does not load this library: link the
+  object with it.
 - If a program provides the symbol to its plugins, name it with `--host` or in a `[[host]]` entry of a
   policy.
 - If the referring code is not needed (for example, code for other processors), build without it. `used by` names the
-  archive members that refer to the symbol. A member is named if the object exports a symbol that the member defines,
-  if a policy names its archive, or if the archive is merged from others.
+  archive members that refer to the symbol. It names a member in three cases: the object exports a symbol that the
+  member defines, a policy names the archive, or the archive is merged from others.
 
 ## Limits
 
 Plugins: symbols of the host program are known only with `--host`. Otherwise the `[[host]]` entries of the policy
-recognise plugins by path or by an exported symbol, and references to the symbols of their programs count as assumed.
-The same holds for libraries of the prefix that only plugins load. A reference with a version is never assumed,
-because the version belongs to a known library. For other plugins, linkaudit infers the audited program or library
-that defines all their undefined symbols; `--no-inferred-hosts` reports these symbols instead. The summary names all
-such programs. An inferred plugin may use symbols of other plugins of the same program. An undefined symbol that only a
-plugin of another program defines is reported.
+recognise plugins by path or by an exported symbol. References of these plugins to the symbols of their programs count
+as assumed. The same holds for libraries of the prefix that only plugins load. A reference with a version is never
+assumed, because the version belongs to a known library. For other plugins, linkaudit infers the audited program or
+library that defines all their undefined symbols; `--no-inferred-hosts` reports these symbols instead. The summary names
+all such programs. An inferred plugin may use symbols of other plugins of the same program. An undefined symbol that
+only a plugin of another program defines is reported.
 
 Missing libraries: a missing library explains a reference if one of its candidates, or a library that the candidate
-needs, defines the symbol. Without a candidate, it explains all other undefined references of the objects that load
-it, except symbols that a static archive defines or that a policy assigns to an archive.
+needs, defines the symbol. Without a candidate, it explains all other undefined references of the objects that load it.
+It does not explain symbols that a static archive defines or that a policy assigns to an archive.
 
 linkaudit searches the libraries of the system only for symbols without a version. It does not search them if an
 audited file or a file of `--lib-path` defines the symbol, or if a policy assigns it to an archive. Under a whitelist,
-it never searches them. A program of the system is named if it defines all of these symbols of an object: it may load
-the object as a plugin. These files are evidence only: they change neither the findings nor their fingerprints.
+it never searches them. The report names a program of the system if it defines all of these symbols of an object: the
+program may load the object as a plugin. These files are evidence only: they change neither the findings nor their
+fingerprints.
 
 Symbols that a program looks up with dlsym are not checked. Weak references may stay undefined.
 ";

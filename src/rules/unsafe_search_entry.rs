@@ -26,7 +26,7 @@ Reports entries of DT_RPATH and DT_RUNPATH that
 - lie in a directory where a CI system builds: `/builds` (GitLab), `/__w` or `/github/workspace` (GitHub),
   `/var/lib/jenkins` or `/var/jenkins_home`, `/var/lib/buildkite-agent`, `/drone/src`, `/opt/atlassian/pipelines`
   (Bitbucket)
-- lie below the current directory and outside of the prefix: package builds run linkaudit in the build directory, so
+- lie below the current directory and outside of the prefix. Package builds run linkaudit in the build directory, so
   such an entry leads into the build
 - name a directory that every user may write to, or that every user can create or replace
 
@@ -52,10 +52,11 @@ library is found there, move it and correct the path.
 
 ## Limits
 
-Permissions of groups and access control lists are not checked. If the audited prefix itself lies below such a
-directory, three kinds of entries are not checked: entries inside the prefix, entries that begin with `$ORIGIN`, and
-links that lead below the same directory. The check of the current directory is off with `--cwd` or `--root`, and for
-entries below `/usr`, `/opt`, `/srv` and other directories of packages.
+Permissions of groups and access control lists are not checked. The audited prefix itself may lie below a directory of
+the list above. Three kinds of entries are then not checked: entries inside the prefix, entries that begin with
+`$ORIGIN`, and links that lead below the same directory. The check of the current directory is off with `--cwd` or
+`--root`. It is also off if the current directory is `/`, or lies in `/usr`, `/opt`, `/srv` or another directory of
+packages.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

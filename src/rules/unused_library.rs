@@ -28,9 +28,9 @@ const DOCS: &str = "\
 ## What it does
 
 Binds all references of each audited object as the loader does, under every entry point that loads it. Reports a
-DT_NEEDED entry if none of these references is bound to its library. Weak references count as use. A reference to data
-that the program has copied, or to a function for which the program has the canonical PLT address, counts as a use of
-the library that defines it. If the used library is a filtee, the filter that loads it (DT_FILTER, DT_AUXILIARY)
+DT_NEEDED entry if none of these references is bound to its library. Weak references count as use. The program may have
+a copy of data, or the canonical PLT address of a function. A reference to such data or to such a function counts as a
+use of the library that defines it. If the used library is a filtee, the filter that loads it (DT_FILTER, DT_AUXILIARY)
 counts as used, unless the object needs the filtee itself.
 
 ## Why it matters

@@ -29,7 +29,7 @@ library directories.
 ## Why it matters
 
 The wrapper adds the flag to every link, also to links for other machines. With `-lunwind`, a link of device code
-ends with `libunwind.so is incompatible with …`, and every linked program needs a library that it does not use.
+ends with `libunwind.so is incompatible with …`. Every linked program needs a library that it does not use.
 
 ## Example
 

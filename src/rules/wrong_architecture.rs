@@ -44,7 +44,7 @@ error[wrong-architecture] libfoo.so.1: wrong architecture
 ## How to fix
 
 Install the library for the architecture of the program. If a `candidate` lies in the prefix, such as the file in
-`lib64`, add its directory to the search path of the object that needs it: the loader skips the wrong file and goes on.
+`lib64`, add its directory to the search path of the object that needs it. The loader skips the wrong file and goes on.
 `linkaudit fix` verifies the entry.
 
 ## Limits

@@ -21,8 +21,8 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Reports paths below `lib/clang/VERSION` in compiler wrappers and scripts, if they do not exist and a directory of the
-same major version does: `lib/clang/18.0.0` instead of `lib/clang/18`.
+Reports a path below `lib/clang/VERSION` in a compiler wrapper or script, if two conditions hold. The path does not
+exist, and a directory of the same major version does: `lib/clang/18.0.0` instead of `lib/clang/18`.
 
 ## Why it matters
 
