@@ -2,6 +2,7 @@
 //! members that the link needs, and the names that stay undefined. `--why-extract` and
 //! `--archive-stats` also write tables in lld's format.
 
+use super::archive_options::is_stdout;
 use super::exit::Exit;
 use super::link_line::{LeftOut, Typed};
 use super::plan::{Prepared, Sinks, prepare_with, sinks};
@@ -73,11 +74,12 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
         bail!("-l {name}: not found\nhelp: add its directory with -L DIR, or name the file");
     }
     let tables = options.why_extract.iter().chain(&options.archive_stats);
-    let tables: Vec<&Path> = tables.map(PathBuf::as_path).collect();
+    let tables: Vec<&Path> = tables.map(PathBuf::as_path).filter(|file| !is_stdout(file)).collect();
     let mut prepared = prepare_with(shared, &typed, &options.from, &tables)?;
     // The `-L` directories are not audited: only the libraries that `-l` names are read there.
     let dirs = prepared.plan.paths.split_off(typed.len() - dirs.len());
     let sinks = sinks(shared, "archive", OUTPUTS)?;
+    options.refuse_tables_on_stdout(sinks.stdout.name)?;
     prepared.say_what_is_assumed(shared);
     output_conflicts::check(&prepared.plan, &*prepared.tree, shared, &tables)?;
     apart_from_lines(shared, &tables, options)?;
@@ -567,17 +569,9 @@ fn add_command(link: &mut TypedLink, command: &ScriptCommand) -> Result<()> {
     Ok(())
 }
 
-fn linker(typed: LinkerOption) -> cover::Linker {
-    match typed {
-        LinkerOption::Lld => cover::Linker::Lld,
-        LinkerOption::Gnu => cover::Linker::Gnu,
-        LinkerOption::Mold => cover::Linker::Mold,
-    }
-}
-
 /// The linker whose rules apply to an ordered link: `--linker`, or the default.
 fn linker_of(options: &ArchiveOptions) -> cover::Linker {
-    options.linker.map_or_else(cover::Linker::default, linker)
+    options.linker.map_or_else(cover::Linker::default, LinkerOption::linker)
 }
 
 /// The kind of output file, and the linker of `--linker`. With `--linker`, the inputs are assumed
@@ -590,11 +584,13 @@ fn output(options: &ArchiveOptions) -> LinkOutput {
     };
     LinkOutput {
         kind,
-        linker: options.linker.map(linker),
+        linker: options.linker.map(LinkerOption::linker),
         has_start_files: options.linker.is_some(),
     }
 }
 
+/// Writes a table of lld. As for lld, `-` is stdout.
 fn write(file: &Path, render: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    out::file(file, render).with_context(|| format!("cannot write {}", show_path(file)))
+    let written = if is_stdout(file) { out::stdout(render) } else { out::file(file, render) };
+    written.with_context(|| format!("cannot write {}", show_path(file)))
 }

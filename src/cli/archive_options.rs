@@ -2,9 +2,11 @@
 
 use super::LinkerOption;
 use super::link_line::{LeftOut, Typed};
+use crate::cover::Linker;
+use anyhow::{Result, bail};
 use clap::{ArgAction, Args};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Options of `archive`.
 #[derive(Args, Debug)]
@@ -47,7 +49,7 @@ pub struct ArchiveOptions {
     /// End --as-needed
     #[arg(long, num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
     pub no_as_needed: Vec<String>,
-    /// Link only archives for each -l after this option; -static has the same effect
+    /// Find only archives for each -l after this option; -static means the same
     #[arg(long = "Bstatic", num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
     pub static_libraries: Vec<String>,
     /// End -Bstatic
@@ -108,7 +110,7 @@ pub struct ArchiveOptions {
     /// Do not report undefined symbols of the shared objects that a program is linked with
     #[arg(long)]
     pub allow_shlib_undefined: bool,
-    /// List the archives below DIR that refer to symbols which nothing in DIR or --from defines
+    /// List the archives below DIR with undefined symbols that no file in DIR or --from defines
     #[arg(
         long = "self",
         value_name = "DIR",
@@ -124,10 +126,41 @@ pub struct ArchiveOptions {
     /// Look for definitions of the references of every member; undefined symbols are not errors
     #[arg(long)]
     pub all_members: bool,
-    /// Write which member was extracted for which symbol, in lld's format
+    /// Write which member was extracted for which symbol, in lld's format; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub why_extract: Option<PathBuf>,
-    /// Write how many members of each archive were extracted, in lld's format
+    /// Write how many members of each archive were extracted, in lld's format; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub archive_stats: Option<PathBuf>,
+}
+
+impl LinkerOption {
+    /// The linker whose rules apply.
+    pub(super) fn linker(self) -> Linker {
+        match self {
+            Self::Lld => Linker::Lld,
+            Self::Gnu => Linker::Gnu,
+            Self::Mold => Linker::Mold,
+        }
+    }
+}
+
+impl ArchiveOptions {
+    /// Refuses a table of lld on stdout if the answer there is for programs.
+    pub(super) fn refuse_tables_on_stdout(&self, format: &str) -> Result<()> {
+        let tables =
+            [("--why-extract", &self.why_extract), ("--archive-stats", &self.archive_stats)];
+        let is_on_stdout = |file: &Option<PathBuf>| file.as_deref().is_some_and(is_stdout);
+        match tables.into_iter().find(|(_, file)| format != "human" && is_on_stdout(file)) {
+            Some((option, _)) => {
+                bail!("{option} -: stdout has the format {format}\nhelp: name a file for the table")
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// True for `-`, which lld writes to stdout.
+pub(super) fn is_stdout(file: &Path) -> bool {
+    file == Path::new("-")
 }

@@ -53,7 +53,7 @@ use std::io::IsTerminal as _;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-/// Checks whether programs and libraries will load: resolves needs, versions and symbols as the loader does.
+/// Checks that programs and libraries will load: resolves needs, versions and symbols as the loader does.
 #[derive(Parser, Debug)]
 #[command(
     name = "linkaudit",
@@ -173,7 +173,7 @@ pub enum Command {
     },
 }
 
-/// The question of `why`, and the files it is about.
+/// Options of `why`.
 #[derive(Args, Debug)]
 pub struct WhyOptions {
     /// A soname, a file name, a raw symbol name with or without version (foo@V_1), or a C++ or Rust
@@ -220,7 +220,7 @@ pub struct FixOptions {
     /// The CMake file that lists the parts of the merged archive, or the archives that PATH is linked with
     #[arg(long, value_name = "FILE")]
     pub deps_list: Option<PathBuf>,
-    /// Remove from the list the names that nothing needs
+    /// Also remove from the list the archives that no object needs
     #[arg(long, requires = "deps_list")]
     pub minimal: bool,
 }
@@ -234,7 +234,7 @@ pub struct DiffOptions {
     /// The new version: a directory or a JSON report
     #[arg(value_name = "NEW")]
     pub new: PathBuf,
-    /// A prefix or JSON report of other packages: report what they use that NEW no longer has
+    /// Other packages (a prefix or JSON report): report the files and symbols they use that NEW lacks
     #[arg(long, value_name = "PREFIX")]
     pub against: Vec<PathBuf>,
     /// OLD and NEW are staging directories (DESTDIR)
@@ -245,7 +245,7 @@ pub struct DiffOptions {
 /// The system of `hook`, and the directory it is installed in.
 #[derive(Args, Debug)]
 pub struct HookOptions {
-    /// A package manager, build system or CI service; without it, all are listed
+    /// A package manager, build system or CI service; if omitted, list all of them
     #[arg(value_name = "SYSTEM")]
     pub system: Option<String>,
     /// Write the files below DIR. If a file already exists and differs, show the difference and stop
@@ -382,8 +382,8 @@ pub struct SharedOptions {
     /// Search DIR for candidates that would fix findings; does not change resolution
     #[arg(long, global = true, value_name = "DIR", help_heading = sections::INPUT)]
     pub lib_path: Vec<PathBuf>,
-    /// FILE is a host program: it loads the shared objects that match GLOB (without GLOB: all that
-    /// no other file needs)
+    /// FILE is a host program that loads the shared objects matching GLOB [default: all shared
+    /// objects that no other file needs]
     #[arg(long, global = true, value_name = "FILE[=GLOB]", conflicts_with = "as_ldd", help_heading = sections::LOADER)]
     pub host: Vec<OsString>,
     /// Do not infer the host programs of plugins from the audited files; report the undefined
@@ -460,8 +460,8 @@ pub struct SharedOptions {
     /// The number of threads
     #[arg(short = 'j', long = "jobs", global = true, value_name = "N", value_parser = jobs, help_heading = sections::RUN)]
     pub jobs: Option<NonZeroUsize>,
-    /// Show less: only the totals; `check` and `diff` also list the causes with errors (with
-    /// --fail-on warning also warnings) and those that make the run incomplete
+    /// Show only the totals. `check` and `diff` also list the causes that fail the run or make it
+    /// incomplete
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = sections::OUTPUT)]
     pub quiet: bool,
     /// Show everything

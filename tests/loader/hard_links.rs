@@ -51,6 +51,15 @@ fn each_link_is_an_entry_point() {
             let found = missing(&lab, paths);
             let expected: BTreeSet<String> = fails.iter().map(|name| (*name).to_owned()).collect();
             assert_eq!(found, expected, "{paths:?}");
+            // The human report has the path of the finding, and the link if that is another one.
+            let text = lab.linkaudit(&[&["check", "--isolated"], paths].concat());
+            let text = String::from_utf8_lossy(&text.stdout).into_owned();
+            let failing = fails.first().expect("one link");
+            assert!(
+                text.contains(&format!("needed by  {failing}"))
+                    || text.contains(&format!("started as {failing}\n")),
+                "{text}"
+            );
         }
     }
 }

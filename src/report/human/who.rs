@@ -89,7 +89,8 @@ impl Sheet<'_> {
         }
     }
 
-    /// Writes the chain of needs from the entry point to the file of one finding.
+    /// Writes the chain of needs from the entry point to the file of one finding. For an entry point
+    /// itself, writes the hard link by which it is started, if that is not the path of the finding.
     pub(super) fn own_chain(
         &self,
         finding: &ReportFinding,
@@ -102,7 +103,20 @@ impl Sheet<'_> {
         let hops = self.entries.causes.evidence(finding, EvidenceKind::Chain);
         let hops: Vec<String> =
             hops.filter_map(word).map(|hop| crate::report::layout::name(&hop)).collect();
-        if hops.len() > 1 { page.item("loaded by", &hops.join(" > ")) } else { Ok(()) }
+        match self.started_as(finding) {
+            _ if hops.len() > 1 => page.item("loaded by", &hops.join(" > ")),
+            Some(link) => page.item("started as", &crate::report::layout::name(&link)),
+            None => Ok(()),
+        }
+    }
+
+    /// The hard link of the finding's file that is the entry point, if it is not the path of the
+    /// finding. The search path of a program may depend on the link by which it is started.
+    fn started_as(&self, finding: &ReportFinding) -> Option<String> {
+        let root = finding.root.as_deref().filter(|root| *root != finding.full_path())?;
+        let mut links = self.entries.causes.evidence(finding, EvidenceKind::Reference);
+        let is_link = |link: &Evidence| link.path.as_deref() == Some(root) && link.reason.is_none();
+        links.any(is_link).then(|| self.entries.short(root))
     }
 
     /// Writes the entry points of the findings. If all entry points are files of the entry, writes

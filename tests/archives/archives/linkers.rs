@@ -235,6 +235,32 @@ fn the_entry_point_extracts_members() {
     }
 }
 
+/// lld writes the tables to stdout for `-`.
+#[test]
+fn tables_on_stdout() {
+    let lab = lab();
+    object(&lab, "case.o", ".globl _start\n_start: call foo\n");
+    ar(&lab, "rc", "libx.a", &["foo.o"]);
+    let args = ["archive", "--linker", "lld", "case.o", "libx.a"];
+    for (option, table) in [
+        ("--why-extract", "reference\textracted\tsymbol\ncase.o\tlibx.a(foo.o)\tfoo\n"),
+        ("--archive-stats", "members\textracted\tarchive\n1\t1\tlibx.a\n"),
+    ] {
+        let run = lab.linkaudit(&[&args[..], &[option, "-"]].concat());
+        assert!(String::from_utf8_lossy(&run.stdout).starts_with(table), "{run:?}");
+        if has("ld.lld-19") && option == "--why-extract" {
+            let mut link = clean("ld.lld-19");
+            link.current_dir(lab.root()).args(["case.o", "libx.a", "-o", "out", "--why-extract=-"]);
+            let theirs = link.output().expect("lld runs");
+            assert_eq!(String::from_utf8_lossy(&theirs.stdout), table);
+        }
+        let expected =
+            format!("{option} -: stdout has the format json\nhelp: name a file for the table\n");
+        refused(&lab, &["case.o", "libx.a", "--format", "json", option, "-"], &expected);
+    }
+    assert!(!lab.path("-").exists());
+}
+
 /// Linkers refuse an object or a shared object for another class or machine.
 #[test]
 fn objects_of_another_machine_define_nothing() {
