@@ -52,9 +52,9 @@ pub const RUNTIME: RuleGroup = RuleGroup::new("runtime", Level::Error);
 pub const LINK_HYGIENE: RuleGroup = RuleGroup::new("link-hygiene", Level::Warning);
 /// Rules about truncated files.
 pub const INTEGRITY: RuleGroup = RuleGroup::new("integrity", Level::Warning);
-/// Rules about protections that a linker can add and a file lacks.
+/// Rules about protections that a file lacks and that a linker can add.
 pub const HARDENING: RuleGroup = RuleGroup::new("hardening", Level::Allow);
-/// Rules about changes in a new version of a package that break its users.
+/// Rules about a new version of a package: changes that break the users of the package.
 pub const COMPATIBILITY: RuleGroup = RuleGroup::new("compatibility", Level::Error);
 /// Rules about entries of DT_RPATH and DT_RUNPATH.
 pub const SEARCH_PATH: RuleGroup = RuleGroup::new("search-path", Level::Warning);

@@ -99,8 +99,8 @@ impl<I: Id, T> IdVec<I, T> {
         self.items.truncate(len);
     }
 
-    /// Removes and returns the items from index `from` on, and drops the items before. The capacity
-    /// stays.
+    /// Removes and returns the items from index `from` on, and drops the items before `from`. The
+    /// vector keeps its capacity.
     pub fn take_from(&mut self, from: usize) -> Vec<T> {
         let out = self.items.drain(from..).collect();
         self.items.clear();

@@ -39,7 +39,7 @@ pub struct PackageId {
 /// The prefixes of a run: the directories to which reported paths are relative.
 #[derive(Clone, Debug, Default)]
 pub struct Prefixes {
-    /// `--prefix` with links resolved. If set, it is the only prefix outside of stores.
+    /// `--prefix` with links resolved. If set, this directory is the only prefix outside of stores.
     stated: Option<PathBuf>,
     /// Given directories with links resolved, longest first.
     dirs: Vec<PathBuf>,

@@ -85,8 +85,8 @@ pub struct Plan {
     /// `Some` if the command line describes a link, in which the order of the files matters. The
     /// list has the objects that the linker extracts only on demand, like members of archives.
     pub link: Option<Vec<PathBuf>>,
-    /// Files and directories of `--files-from`, and store items of `--nix-closure`. A missing one
-    /// is a finding.
+    /// Files and directories of `--files-from`, and store items of `--nix-closure`. A listed path
+    /// that does not exist is a finding.
     pub listed: Arc<[PathBuf]>,
     /// The store items of `--nix-closure`; empty without the option.
     pub closure: Arc<FastSet<PathBuf>>,
@@ -139,11 +139,13 @@ pub struct Plan {
     /// The current directory of the processes that will load the files. An empty search path entry
     /// means this directory, and relative entries start from it.
     pub cwd: PathBuf,
-    /// True if the current directory was given. Otherwise, results that depend on it are undecided.
+    /// True if the current directory was given. Otherwise, results that depend on the directory are
+    /// undecided.
     pub cwd_stated: bool,
     /// The processor that the audited files will run on.
     pub cpu: Cpu,
-    /// True if the processor was given. Otherwise, results that depend on it are undecided.
+    /// True if the processor was given. Otherwise, results that depend on the processor are
+    /// undecided.
     pub cpu_stated: bool,
     /// The policy of the run: all selected policies, merged.
     pub policy: Arc<Policy>,

@@ -51,8 +51,8 @@ impl Class {
     }
 }
 
-/// The property by which files of a class are recognised. [`sniff`] recognises ELF files and
-/// archives.
+/// The property by which files of a class are recognised. ELF files and archives have no mark:
+/// [`sniff`] recognises them.
 enum Mark {
     /// The file begins with these bytes.
     Head(&'static [u8]),

@@ -40,10 +40,10 @@ impl StartNames {
         Self { names }
     }
 
-    /// The given and the walked files, each with the name under which it is started. A walked
-    /// file is listed under its first name only. There are two exceptions. If every file is an
-    /// entry point, each file is listed under all its names. A program that searches relative to
-    /// `$ORIGIN` is listed once for each directory that has a hard link to it.
+    /// The given and the walked files, each with the name under which it is started. A walked file
+    /// is listed under its first name only. There are two exceptions. If every file is an entry
+    /// point, each file is listed under all its names. A program that searches relative to
+    /// `$ORIGIN` is listed once for each directory that has a hard link to the program.
     pub(crate) fn starts(&self, plan: &Plan, corpus: &Corpus) -> (Vec<Start>, Vec<Start>) {
         let (mut given, mut walked) = (Vec::new(), Vec::new());
         let (mut seen, mut directories) = (FastSet::default(), FastSet::default());

@@ -219,8 +219,8 @@ impl<'a> Text<'a> {
 }
 
 /// Writes `value` as JSON that is safe on a terminal: characters that [`show`] escapes become
-/// `\u…`, which does not change any value. JSON itself requires such escapes only for C0 (RFC 8259,
-/// section 7).
+/// `\u…`, which does not change any value. JSON itself requires `\u…` only for C0 control
+/// characters (RFC 8259, section 7).
 pub(crate) fn json(out: &mut dyn io::Write, value: &impl Serialize) -> serde_json::Result<()> {
     value.serialize(&mut serde_json::Serializer::with_formatter(out, Plain))
 }
@@ -311,8 +311,8 @@ pub(crate) fn nearest<'a>(
     known.into_iter().filter(|_| sane).filter_map(near).min().map(|(.., name)| name)
 }
 
-/// The second half of a message about an unknown word. It asks about the most similar name in
-/// `known`; if no name is similar enough, it is `otherwise`.
+/// The second half of a message about an unknown word. This text asks about the most similar name
+/// in `known`; if no name is similar enough, the text is `otherwise`.
 pub(crate) fn did_you_mean<'a>(
     typed: &str,
     known: impl IntoIterator<Item = &'a str>,

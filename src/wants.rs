@@ -49,8 +49,8 @@ impl Wants {
     /// The headers that installed headers include and that do not exist.
     pub const HEADERS: Self = Self(4096);
 
-    /// Libraries of the system and lists of its packages, for undefined symbols and missing
-    /// libraries.
+    /// Libraries of the system and file lists of its packages, as evidence about undefined symbols
+    /// and missing libraries.
     pub const INSTALLED: Self = Self(8192);
 
     /// The union of this set and `other`.

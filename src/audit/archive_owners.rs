@@ -148,8 +148,9 @@ struct Beside<'a> {
     cmake: FastMap<&'a Path, CMakeTarget>,
 }
 
-/// Rank of a pkg-config package among those that link one archive. The rank consists of the index
-/// of the archive in `Libs`, and of the number of libraries in `Libs`. The lowest rank wins.
+/// Rank of a pkg-config package among the packages that link the same archive. The rank consists of
+/// the index of the archive in `Libs`, and of the number of libraries in `Libs`. The lowest rank
+/// wins.
 type Rank = (usize, usize);
 
 impl<'a> Beside<'a> {

@@ -1,6 +1,6 @@
 //! Selects the archives whose members are read, and the relocatable objects whose symbols are read,
-//! and builds the archive set. A plain audit of a large system reads few archives: reading all
-//! would cost more than the rest of the audit.
+//! and builds the archive set. A plain audit of a large system reads the members of few archives:
+//! reading the members of all archives would cost more than the rest of the audit.
 
 use super::binding::BoundClosures;
 use super::unlinkable;
@@ -35,7 +35,8 @@ pub(super) struct Unbound<'a> {
 }
 
 /// Limit for the number of audited objects: a package has fewer objects, and a whole system has
-/// more. Up to this number, the audited archives beside objects with undefined symbols are read.
+/// more. Up to this number, an audited archive is read if its directory has an object with
+/// undefined symbols.
 const MOST_OBJECTS: usize = 1000;
 
 /// Reads the members of the archives that this run needs, and the symbols of relocatable objects.
@@ -211,8 +212,8 @@ fn wanted(plan: &Plan, corpus: &Corpus, found: Unbound<'_>) -> Vec<FileId> {
     archives().filter(|(_, facts)| is_wanted(facts)).map(|(file, _)| file).collect()
 }
 
-/// True for a start file of compilers below a `--lib-path`, if the run checks all archives below a
-/// directory (`--self`).
+/// True for a compiler's start file (such as `crt1.o`) below a `--lib-path`, if the run checks all
+/// archives below a directory (`--self`).
 fn is_start_file(plan: &Plan, facts: &FileFacts) -> bool {
     !plan.self_dirs.is_empty() && facts.provider && unlinkable::is_start_file(&facts.path)
 }

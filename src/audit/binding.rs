@@ -1,6 +1,6 @@
 //! The loops that bind symbols: one binds each object in its own closure, one binds all entry
-//! points, and one binds a few names for a view. If a step lacks facts, it returns requests, the
-//! collector reads the facts, and the step runs again.
+//! points, and one binds a few names for a view. If a step lacks facts, it returns requests for
+//! these facts. The collector reads the facts, and the step runs again.
 
 use super::Audit;
 use super::rounds::Rounds;

@@ -103,9 +103,9 @@ impl Candidates {
     }
 
     /// Adds the files in the corpus that have one of `names` and are below the prefix, and removes
-    /// their names from `names`. A listing would find these files too, at a cost that grows with
-    /// the prefix. If such a file is for another machine, its name stays in `names`: the prefix may
-    /// have another file of this name.
+    /// the names of these files from `names`. A listing would find these files too, at a cost that
+    /// grows with the prefix. If one of these files is for another machine, its name stays in
+    /// `names`: the prefix may have another file of this name.
     fn take_known(
         &mut self,
         (tree, corpus): (&dyn Tree, &Corpus),

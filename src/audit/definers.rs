@@ -69,7 +69,8 @@ impl DefinerSearch<'_> {
         }
     }
 
-    /// Resolves these files as entry points, and adds their missing libraries to the search.
+    /// Resolves `files` as entry points, and adds the missing libraries of these files to the
+    /// search.
     fn resolve(&mut self, corpus: &mut Corpus, collector: &mut Collector<'_>, files: &[FileId]) {
         let start = |file: &FileId| Start {
             file: *file,

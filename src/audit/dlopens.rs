@@ -76,9 +76,9 @@ struct DlopenSearch<'a, 'c> {
 }
 
 impl DlopenSearch<'_, '_> {
-    /// `Ok` if dlopen, called by `module`, opens the required library with this index under one
-    /// of its names. The error is the loader's message about the first file that the loader
-    /// refuses; `None` if it finds no file.
+    /// `Ok` if dlopen, called by `module`, opens the required library with the index `entry` under
+    /// one of its names. The error is the loader's message about the first file that the loader
+    /// refuses; `None` if the loader finds no file.
     fn opens_one(
         &mut self,
         closure: &Closure,

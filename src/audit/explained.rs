@@ -24,8 +24,8 @@ impl Audit {
         Explained { tried: self.tried(plan), traces: trace(self, plan) }
     }
 
-    /// The paths that the search tried for each missing library, under the first entry point with
-    /// this defect.
+    /// The paths that the search tried for each missing library, under the first entry point that
+    /// does not find the library.
     fn tried(&mut self, plan: &Plan) -> Vec<Vec<Tried>> {
         let Self { corpus, resolver, closures, diagnosis, .. } = self;
         let view = View::new(corpus);

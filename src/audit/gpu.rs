@@ -1,4 +1,4 @@
-//! Selects the files that are read for GPU device code, and finds the processes that load such
+//! Selects the files that are read for GPU device code, and finds the processes that load device
 //! code. The audit reads code objects, stand-alone bundles, and objects that need HIP's runtime.
 //! The command `gpu` reads all objects. Archives are read for that command, or if a policy lists
 //! targets. A prefix without device code costs almost nothing, because data directories are listed
@@ -73,9 +73,10 @@ pub(super) fn find(
     out
 }
 
-/// The read depth of each file. The budget of inflated bytes is given out in the order of the
-/// files. Each file gets the size that its headers state, or the rest of the budget if the rest
-/// is smaller. The result then does not depend on the order of threads.
+/// The read depth of each file: the number of bytes that may be decompressed in the file. The
+/// budget in `whole` is shared out in the order of the files. Each file gets the size that its
+/// headers state, or the rest of the budget if the rest is smaller. The result then does not depend
+/// on the order of threads.
 fn depths(
     whole: Depth,
     corpus: &Corpus,
@@ -274,8 +275,9 @@ fn list(tree: &dyn Tree, dir: &Path, of_files: bool) -> Result<BTreeSet<OsString
     Ok(out)
 }
 
-/// The names and indexes in a data directory. `code` has the targets of its device code by file
-/// name. A library's data directory may have a subdirectory for each GPU, which is included.
+/// The names and indexes in a data directory. `code` has, by file name, the targets of the device
+/// code in the directory. If a library's data directory has a subdirectory for each GPU, the files
+/// in these subdirectories are included.
 fn listing(
     tree: &dyn Tree,
     dir: &Path,

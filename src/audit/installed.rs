@@ -1,9 +1,9 @@
-//! Finds files of the system, outside of the audited files, that define undefined symbols or
-//! have the name of a missing library. Symbols are looked up in libraries of the loader's
-//! default directories and ld.so.cache, and in programs, because a program may load the object
-//! with the symbol as a plugin. The names of missing libraries are looked up in the file lists
-//! of installed packages. Rules report these files as evidence. The files change no level, cause
-//! or fingerprint, and are not added to the corpus.
+//! Finds files of the system, outside of the audited files, that define undefined symbols or have
+//! the name of a missing library. Symbols are looked up in libraries of the loader's default
+//! directories and ld.so.cache. They are looked up in programs too, because a program may load the
+//! object with the undefined symbol as a plugin. The names of missing libraries are looked up in
+//! the file lists of installed packages. Rules report these files as evidence. The files change no
+//! level, cause or fingerprint, and are not added to the corpus.
 //!
 //! Only names without a candidate in the audited files, the prefix and `--lib-path` are looked up.
 //! If the policy is a whitelist, no name is looked up, so that the report is the same on every
@@ -70,8 +70,8 @@ pub struct InstalledFile {
     pub package: Option<String>,
 }
 
-/// How a file of the system relates to the process that loads an object. The file defines
-/// undefined symbols of this object.
+/// How a file of the system that defines undefined symbols of an object relates to the process that
+/// loads this object.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum DefinerKind {
     /// A library that the process does not load.
@@ -378,11 +378,12 @@ impl InstalledSearch<'_> {
         (size, Some(hit))
     }
 
-    /// At most three libraries and three programs for an object. A library defines some of the
-    /// object's looked-up symbols; libraries with the most of these symbols come first. A program
-    /// defines all of them. Files that the process loads are skipped, because lookups have searched
-    /// them. Files for another C library are skipped too. For an object in a store, only files of
-    /// that store are taken; for other objects, only files outside of stores.
+    /// At most three libraries and three programs for an object. A returned library defines some of
+    /// the object's looked-up symbols; libraries that define the most of these symbols come first.
+    /// A returned program defines all of these symbols. Files that the process loads are skipped,
+    /// because the loader's lookups have searched these files. Files for another C library are
+    /// skipped too. For an object in a store, only files of that store are taken; for other
+    /// objects, only files outside of stores.
     fn chosen<'h>(
         &self,
         file: FileId,

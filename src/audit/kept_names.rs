@@ -17,8 +17,8 @@ pub(super) fn names_files(policy: &Policy) -> bool {
 /// Decides by file names which paths the walk keeps: those that a policy may require, and those of
 /// wheel metadata.
 pub(super) struct KeptNames {
-    /// Patterns of file names. `None` if the last part of a required path cannot be told from
-    /// its pattern: any name then matches.
+    /// For each required path, the pattern of its file name. `None` if the file name cannot be told
+    /// from the pattern of the whole path: any file name then matches.
     names: Vec<Option<Pattern>>,
 }
 

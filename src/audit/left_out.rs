@@ -1,6 +1,6 @@
 //! Files with more needed libraries or undefined symbols than the audit checks. The rule
 //! `undecided` reports these files. A baseline entry about one of these files is never stale,
-//! unless its rule is in the group `input`.
+//! unless the rule of the entry is in the group `input`.
 
 use super::Audit;
 use crate::bind::MOST_REPORTS;

@@ -20,10 +20,11 @@ use std::sync::Arc;
 pub const LIBC_NONSHARED: &[&[u8]] =
     &[b"__stack_chk_fail_local", b"at_quick_exit", b"atexit", b"pthread_atfork"];
 
-/// Libraries with companions: whenever the library is linked, its companions are linked too. Each
-/// row has the start of the library's soname, and the starts of the sonames of its companions.
-/// `libc.so` is a linker script that names the loader. `libc++.so` is a linker script that names
-/// its ABI library and, on Debian, LLVM's unwinder. `libgfortran.spec` names `libquadmath`.
+/// Libraries with companions: whenever one of these libraries is linked, its companions are linked
+/// too. Each row has the start of the library's soname, and the starts of the sonames of its
+/// companions. `libc.so` is a linker script that names the loader. `libc++.so` is a linker script
+/// that names its ABI library and, on Debian, LLVM's unwinder. `libgfortran.spec` names
+/// `libquadmath`.
 const COMPANIONS: &[(&[u8], &[&[u8]])] = &[
     (b"libc.so.", &[b"ld-linux", b"ld64.so.", b"ld.so.", b"libgcc_s.so."]),
     (b"libc++.so.", &[b"libc++abi.so.", b"libm.so.", b"libunwind.so.1"]),
@@ -37,7 +38,7 @@ pub struct Libraries<'a> {
 }
 
 impl<'a> Libraries<'a> {
-    /// Adds libraries that a fix links, unless they are contained already.
+    /// Adds libraries that a fix links. Libraries that are in `self` already are skipped.
     pub fn add(&mut self, audit: &'a Audit, files: &[FileId]) {
         let new = files.iter().filter(|file| !self.contain(**file));
         let object = |file: &FileId| Some((*file, audit.corpus.files[*file].object()?));

@@ -97,7 +97,7 @@ use std::time::{Duration, Instant};
 /// Maximum number of given paths whose device and inode are looked up before the walk.
 const MOST_GIVEN: usize = 64;
 
-/// All results of a run. The rules derive the findings from them.
+/// All results of a run. The rules derive the findings from these results.
 pub struct Audit {
     /// The facts about all files that were read.
     pub corpus: Corpus,
@@ -213,8 +213,8 @@ impl Audit {
     }
 
     /// Those of `names` that may occur in the directories that the walks listed. The walks store
-    /// only hashes of names, so the result may contain a name that occurs in none of them. For
-    /// rules that declare `Wants::NAMES_MET`.
+    /// only hashes of names, so the result may contain a name that occurs in none of these
+    /// directories. For rules that declare `Wants::NAMES_MET`.
     pub fn names_met(&self, mut names: FastSet<OsString>) -> FastSet<OsString> {
         self.met.narrow(&mut names);
         names
@@ -287,8 +287,8 @@ pub fn read(plan: &Plan, tree: &dyn Tree, seen: &AtomicUsize) -> AuditInput {
     AuditInput { audited, providers }
 }
 
-/// Device and inode of each ELF file that the command line names. If such a file is also below a
-/// `--lib-path`, the walk of `--lib-path` skips it, because it can be larger than all other
+/// Device and inode of each ELF file that the command line names. If one of these files is also
+/// below a `--lib-path`, the walk of `--lib-path` skips it, because it can be larger than all other
 /// files there. Empty without `--lib-path`.
 fn given(plan: &Plan, tree: &dyn Tree) -> FastSet<(u64, u64)> {
     let named = plan.paths.iter().take(MOST_GIVEN).filter(|_| !plan.lib_paths.is_empty());

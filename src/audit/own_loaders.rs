@@ -1,8 +1,8 @@
 //! Finds the dynamic loader beside each libc.so.6. glibc's libc.so.6 and ld.so are two parts of one
 //! build: they share private structures, and a libc.so.6 fails under the ld.so of another build. If
 //! a process loads a libc.so.6 with an ld.so of another directory, this module reads the ld.so
-//! beside the libc.so.6. Files with the same contents, as in an image without links, are the same
-//! build.
+//! beside the libc.so.6. Two loaders with the same contents count as the same build: an image
+//! without links may have copies of one loader.
 
 use super::binding::ResolvedClosures;
 use crate::facts::collect::Collector;
@@ -69,7 +69,7 @@ struct Pair<'a> {
     name: &'a [u8],
 }
 
-/// Each libc.so.6, with each loader of an entry point that loads it.
+/// Each pair of a libc.so.6 and the loader of an entry point that loads this libc.so.6.
 fn pairs<'a>(corpus: &Corpus, resolved: ResolvedClosures<'a>) -> BTreeSet<Pair<'a>> {
     let is_libc = |file: &FileId| {
         corpus.files[*file].object().and_then(|object| object.soname()) == Some(LIBC)

@@ -2,8 +2,8 @@
 //! the lists looks up all names. `installed` looks up the owners of its candidates, and
 //! `archive_owners` looks up the owners of archives. Without dpkg's lists, no file has an owner.
 //!
-//! The result is the same as from `dpkg -S FILE`, with two exceptions. A path is also found if the
-//! list spells it through a link to its directory (`/lib` on a merged `/usr`). If a file is
+//! The result is the same as from `dpkg -S FILE`, with two exceptions. A path is also found if a
+//! list spells the path through a link to its directory (`/lib` on a merged `/usr`). If a file is
 //! diverted, each path belongs to the package whose file is there: the original path to the
 //! diverting package, the new path to the other package.
 

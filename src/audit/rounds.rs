@@ -6,7 +6,7 @@ use crate::facts::collect::Collector;
 use crate::facts::{Corpus, Need};
 
 /// Maximum number of unanswered needs that a round remembers, to check that they were answered. The
-/// collector answers all needs of a round or none, so a few suffice.
+/// collector answers all needs of a round or none, so it suffices to remember some of them.
 const WATCHED: usize = 16;
 
 /// Runs one stage of the audit in rounds until no fact is missing.
@@ -61,7 +61,7 @@ impl Rounds {
     }
 }
 
-/// One round, with some of the needs that were unanswered when it began.
+/// One round, with some of the needs that were unanswered when the round began.
 pub(super) struct Round {
     stage: &'static str,
     count: usize,
@@ -73,7 +73,7 @@ impl Round {
     ///
     /// # Panics
     ///
-    /// Panics if none is answered, or if no need was remembered.
+    /// Panics if none of the remembered needs is answered, or if no need was remembered.
     pub(super) fn end(self, corpus: &Corpus) {
         let Self { stage, count, open } = self;
         assert!(

@@ -33,8 +33,9 @@ pub struct SearchEntry {
     pub links: Vec<PathBuf>,
     /// The state of the directory.
     pub state: EntryState,
-    /// A world-writable directory that lets every user change the files in `directory`; `None`
-    /// if there is none. It is part of the path of `directory`, or of one of `links`.
+    /// A world-writable directory that lets every user change the files in `directory`; `None` if
+    /// there is none. The world-writable directory is on the path of `directory`, or of one of
+    /// `links`.
     pub writable: Option<PathBuf>,
 }
 
@@ -47,21 +48,21 @@ pub enum EntryState {
     Absent,
     /// musl ignores the whole search path because of the token in this entry.
     Ignored,
-    /// The state is not known: the path is relative, in `/proc`, cannot be examined, or must not be
-    /// read under a whitelist.
+    /// The state is not known: the path is relative, is in `/proc`, cannot be examined, or must not
+    /// be read because the policy is a whitelist.
     Unknown,
 }
 
 /// The suspect entries of one object. If the object is loaded by several paths, `$ORIGIN` has
-/// several values. The state of an entry is `Absent` only if its directory is absent for each
-/// value.
+/// several values. The state of an entry is `Absent` only if its directory is absent for each of
+/// these values.
 #[derive(Debug)]
 pub struct SearchEntries {
     /// The first occurrence of the object in a closure.
     pub site: Site,
     /// Entries that lead out of the object's prefix, that do not begin with `$ORIGIN`, or whose
     /// directory is absent. Each text occurs once, in the order of the search path, and at most 64
-    /// are kept.
+    /// entries are kept.
     pub entries: Vec<SearchEntry>,
     /// Number of entries that were not checked: all entries after the 64th kept entry.
     pub left_out: usize,
@@ -196,8 +197,9 @@ impl SearchEntries {
     }
 }
 
-/// The value of `$ORIGIN`: the directory of the program's real path, or of the path by which a
-/// library was opened.
+/// The value of `$ORIGIN`: for a library, the directory of the absolute path by which it was
+/// opened. For a program, and for a library that was opened by a relative path, the directory of
+/// the real path.
 fn origin(
     (plan, corpus): (&Plan, &Corpus),
     resolved: ResolvedClosures<'_>,

@@ -28,7 +28,7 @@ pub struct Traced {
     /// The archive that has `members`.
     pub archive: ArchiveId,
     /// The first members that refer to the symbol. Each has the archive from which it was merged;
-    /// `None` if that is not known.
+    /// `None` if that archive is not known.
     pub members: Vec<(MemberId, Option<ArchiveId>)>,
     /// Number of further members of the archive that refer to the symbol and are not in `members`.
     pub more: usize,

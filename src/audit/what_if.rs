@@ -54,7 +54,8 @@ pub struct LoadsAfterFix {
     pub loaded: FastSet<FileId>,
 }
 
-/// The file of an entry point, and the file of its host program; `None` if it has none.
+/// The file of an entry point, and the file of its host program; `None` if the entry point has no
+/// host program.
 type HostedFile = (FileId, Option<FileId>);
 
 fn key(closure: &Closure) -> HostedFile {
@@ -175,9 +176,10 @@ impl Audit {
         }
     }
 
-    /// The first name, in byte order, with a reference that the edits bind to another file; `None`
-    /// if there is none. A name that is weak in both files is skipped: it is an inline function or
-    /// a template, and its definitions are interchangeable.
+    /// The first name, in byte order, with a reference that binds to another file once the edits
+    /// are applied; `None` if there is none. A name is skipped if its definitions in the old and
+    /// the new file are both weak: the name is an inline function or a template, and its
+    /// definitions are interchangeable.
     pub fn rebound(&mut self, plan: &Plan, tree: &dyn Tree, edits: &Edits) -> Option<Vec<u8>> {
         let roots: Vec<RootId> = self.roots_with(edits).collect();
         let plan = Plan { facts: true, ..plan.clone() };
@@ -198,7 +200,7 @@ impl Audit {
         changed.min()
     }
 
-    /// Resolves and binds these entry points again, with the edits applied.
+    /// Resolves and binds the entry points `roots` again, with the edits applied.
     fn repeat(
         &mut self,
         plan: &Plan,

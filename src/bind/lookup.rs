@@ -11,21 +11,23 @@ use crate::resolve::{Closure, ROOT};
 use object::elf;
 use std::cell::{Cell, OnceCell};
 
-/// Minimum number of objects for an index. In a smaller scope, it is faster to ask every filter.
+/// Minimum number of objects for an index. In a smaller scope, it is faster to ask the Bloom filter
+/// of every object.
 const WIDE: usize = 1000;
 
 /// The objects that the lookups of one entry point search, in search order.
 pub struct Scope<'v> {
     /// The objects, each with its module.
     entries: Vec<ScopeObject<'v>>,
-    /// Upper bound on the number of filters that lookups have asked: each lookup counts all
-    /// objects.
+    /// Upper bound on the number of Bloom filters that lookups have asked: each lookup is counted
+    /// as if it asked all objects.
     questions: Cell<usize>,
     /// Number of symbols in all objects. Building an index costs about as much as asking this many
     /// filters.
     symbols: OnceCell<usize>,
     definers: OnceCell<Option<Definers>>,
-    /// The entries that may define an indexed name, by its hash; see [`Scope::defining`].
+    /// The entries that may define an indexed name, keyed by the hash of the name; see
+    /// [`Scope::defining`].
     known: FastMap<u32, Vec<usize>>,
     /// Index into `entries`, by module.
     places: OnceCell<Vec<usize>>,
@@ -130,9 +132,9 @@ impl<'v> Scope<'v> {
         if needs.is_empty() { Ok(scope) } else { Err(needs) }
     }
 
-    /// Adds an index of some names: `hashes` returns, without their lowest bit, the GNU hashes
-    /// of the indexed names that a module defines. Other names are looked up in all objects. The
-    /// program ([`ROOT`]) is searched for every name.
+    /// Adds an index of some names. For a module, `hashes` returns the GNU hashes, without their
+    /// lowest bit, of the indexed names that the module defines. Names that are not indexed are
+    /// looked up in all objects. The program ([`ROOT`]) is searched for every indexed name too.
     #[must_use]
     pub fn defining<'h>(mut self, hashes: impl Fn(ModuleId) -> &'h [u32]) -> Self {
         for (position, entry) in self.entries.iter().enumerate() {
@@ -158,8 +160,8 @@ impl<'v> Scope<'v> {
     }
 
     /// The index of a wide scope. Builds the index once all lookups so far, and the next `more`
-    /// lookups, cost as much as building it. `None` before that, and if the scope has few
-    /// objects or too many definitions.
+    /// lookups, cost as much as building the index. `None` before the index is built, and if the
+    /// scope has fewer than [`WIDE`] objects or too many definitions.
     fn definers(&self, more: usize) -> Option<&Definers> {
         let objects = self.entries.len();
         if objects < WIDE {
@@ -206,8 +208,8 @@ impl<'v> Scope<'v> {
         let_through.find_map(|entry| entry.ask(query, route, None))
     }
 
-    /// The modules that the loader searches for this query, in order. The last one has the
-    /// definition, if any.
+    /// The modules that the loader searches for this query, in order. The last of these modules has
+    /// the definition, if any module has one.
     pub fn asked(&self, query: &SymbolQuery<'_>, route: Route) -> Vec<ModuleId> {
         let first = route.first.and_then(|module| self.entry(module));
         let is_asked = |entry: &&ScopeObject<'_>| !(route.skip_root && entry.module == ROOT);
@@ -221,9 +223,9 @@ impl<'v> Scope<'v> {
         out
     }
 
-    /// Looks up all of `left`; references without a definition stay in it. Without an index, each
-    /// object is asked for all references before the next object. Each filter then stays in the
-    /// cache, and memory accesses overlap.
+    /// Looks up all of `left`; references without a definition stay in `left`. Without an index,
+    /// each object is asked for all references before the next object. Each filter then stays in
+    /// the cache, and memory accesses overlap.
     pub fn lookup_all<'q>(
         &self,
         left: &mut Vec<Pending>,
@@ -267,7 +269,7 @@ impl<'v> Scope<'v> {
     }
 
     /// The definitions that `query` finds, one for each object that has one, in search order. The
-    /// loader takes the first.
+    /// loader takes the first of these definitions.
     pub fn answers(&self, query: &SymbolQuery<'_>) -> impl Iterator<Item = Winner> {
         let known = self.known(query.hash);
         let indexed = if known.is_none() { self.definers(1) } else { None };

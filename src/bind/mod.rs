@@ -81,7 +81,7 @@ pub enum RelocationMessage {
         provider: ModuleId,
         /// True if the program copies a variable, false if it determines the address of a function.
         copy: bool,
-        /// True if loading fails, because the provider forbids such accesses
+        /// True if loading fails, because the provider forbids these copies and addresses
         /// (`Object::indirect_access`). False if the loader prints a warning.
         refused: bool,
     },

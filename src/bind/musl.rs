@@ -2,8 +2,8 @@
 //! the versions of references are ignored. The first object that defines the name wins. Definitions
 //! with a hidden version are skipped.
 //!
-//! `audit` calls this module for entry points whose loader is musl's. Such closures are small, so
-//! entry points share no results.
+//! `audit` calls this module for entry points whose loader is musl's. The closures under musl's
+//! loader are small, so entry points share no results.
 
 use super::{Binding, MOST_REPORTS, RelocationMessage, RootBinding};
 use crate::facts::{Need, View};
@@ -178,7 +178,8 @@ impl Musl<'_, '_> {
         provider.is_some() || may_stay
     }
 
-    /// `get_lfs64`: looks up a function with the suffix `64` in libc, under its plain name.
+    /// `get_lfs64`: looks up a function with the suffix `64` in libc, under the name without this
+    /// suffix.
     fn lfs64(&self, name: &[u8]) -> Option<ModuleId> {
         let plain = match name {
             b"readdir64_r" => b"readdir_r",

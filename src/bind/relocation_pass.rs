@@ -34,8 +34,8 @@ pub fn allocator_version(object: Option<&Object>) -> &'static [u8] {
     row.map_or("GLIBC_2.0", |row| row.oldest).as_bytes()
 }
 
-/// The input of the relocation of one entry point, and the unique definitions that its lookups
-/// reach.
+/// The input of the relocation pass for one entry point, and the STB_GNU_UNIQUE definitions that
+/// the lookups of this pass reach.
 pub struct RelocationPass<'a, 'v> {
     /// The link map of the entry point.
     pub closure: &'a Closure,
@@ -56,15 +56,15 @@ struct LookedUpSymbol<'o> {
     version: u16,
     weak: bool,
     protected: bool,
-    /// True for an undefined function with a value.
+    /// True for an undefined function with a non-zero `st_value`.
     canonical: bool,
     size: u64,
 }
 
 impl<'v> RelocationPass<'_, 'v> {
-    /// Relocates `module`. If `only` is given, relocations against other symbols are skipped.
-    /// Returns the messages, and the failure of the loader that ends the relocation, if any. If
-    /// `bindings` is given, appends the bindings to it.
+    /// Looks up the symbols of the relocations of `module`. If `only` is given, skips relocations
+    /// against symbols that are not in `only`. Returns the messages and, if the loader stops at a
+    /// relocation, the reason. If `bindings` is given, appends the bindings to this list.
     pub fn relocate(
         &mut self,
         module: ModuleId,
@@ -116,8 +116,8 @@ impl<'v> RelocationPass<'_, 'v> {
         (reports, None)
     }
 
-    /// The functions with which the loader allocates once the program runs, and their modules
-    /// (`elf/rtld-malloc.h`, `__rtld_malloc_init_real`; since glibc 2.31).
+    /// The functions with which the loader allocates once the program runs, each with the module
+    /// that defines it (`elf/rtld-malloc.h`, `__rtld_malloc_init_real`; since glibc 2.31).
     pub fn allocator(&mut self) -> Vec<(&'static str, ModuleId)> {
         if self.release < ALLOCATOR {
             return Vec::new();
@@ -215,8 +215,8 @@ impl<'v> RelocationPass<'_, 'v> {
         Ok(Some(winner))
     }
 
-    /// True if an assertion in the loader's `check_match` fails: the reference requires its
-    /// version from a file with a name of `provider`, but `provider` has no versions.
+    /// True if an assertion in the loader's `check_match` fails: the object requires the version
+    /// of the reference from a file with a name of `provider`, but `provider` has no versions.
     fn lost_versions(&self, object: &Object, version: u16, provider: ModuleId) -> bool {
         let Some(file) = object.versions.entry(version).and_then(|entry| entry.file) else {
             return false;
@@ -225,7 +225,8 @@ impl<'v> RelocationPass<'_, 'v> {
         self.release < NO_ASSERT && self.strings.find(object.str(file)).is_some_and(answers)
     }
 
-    /// Replaces a unique definition by the first one that the process reached (`do_lookup_unique`).
+    /// Replaces an STB_GNU_UNIQUE definition of `name` by the first such definition that the
+    /// process reached (`do_lookup_unique`).
     fn unique(&mut self, name: &[u8], found: Winner, copy: bool, module: ModuleId) -> Winner {
         match self.unique.get(name) {
             // The source of a copy is the definition just found, not the process-wide one.
@@ -271,8 +272,9 @@ impl Reports {
         self.places.len() - self.list.len()
     }
 
-    /// Adds a message. A symbol with relocations of two classes gets one message of each kind; a
-    /// failure at load outweighs a failure at the first call.
+    /// Adds a message. A symbol with relocations of several classes gets only one message of each
+    /// kind. If an undefined symbol fails both at load and at the first call, its message reports
+    /// the failure at load.
     pub(super) fn push(&mut self, report: RelocationMessage) {
         let key = match report {
             RelocationMessage::Undefined { symbol, .. } => (MessageKind::Undefined, symbol),
@@ -295,8 +297,8 @@ impl Reports {
     }
 }
 
-/// The symbol of a relocation; `None` if the loader resolves it within the object without a lookup
-/// (`RESOLVE_MAP`).
+/// The symbol of a relocation; `None` if the loader resolves the symbol within the object, without
+/// a lookup (`RESOLVE_MAP`).
 fn asked(object: &Object, symbol: SymbolIndex) -> Option<LookedUpSymbol<'_>> {
     if let Some(tables) = &object.tables
         && let Some(s) = tables.symbol(symbol)

@@ -122,7 +122,7 @@ impl ObjectLookup<'_, '_> {
     }
 }
 
-/// True if no relocation against a reference with this definition can cause a message.
+/// True if no relocation can cause a message for a reference that binds to this definition.
 fn settles(winner: Winner, kind: RefKind, rules: LookupRules) -> bool {
     if winner.candidate.versionless && rules.release < NO_ASSERT {
         return false;

@@ -17,8 +17,8 @@ use crate::resolve::{Closure, LOADER, ROOT};
 /// Symbols with the requested names, by file.
 pub type RequestedSymbols = FastMap<FileId, FastSet<SymbolIndex>>;
 
-/// Finds the symbols with these names in `files`. If the tables of an object were not read, only
-/// its references are checked.
+/// Finds the symbols with these names in `files`. If the symbol table of an object was not read,
+/// only the object's references are checked.
 pub fn symbols(view: View<'_>, files: &[FileId], names: &RequestedNames) -> RequestedSymbols {
     let of_file = |file: &FileId| Some((*file, symbols_of(view.object(*file)?, names)));
     let found = parallel::map(files, of_file);
@@ -58,7 +58,7 @@ pub struct BindingRules<'a> {
     pub release: GlibcVersion,
     /// True if the loader starts programs, false if it only traces them as `ldd` does.
     pub started: bool,
-    /// The binding of the entry point in the audit, which says where the loader stops.
+    /// The binding of the entry point in the audit. This binding says where the loader stops.
     pub known: &'a RootBinding,
 }
 

@@ -130,8 +130,8 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
 const GC_SECTIONS: &str =
     "its effect on --gc-sections is not followed\nhelp: leave out one of the two";
 
-/// The name of the command VERSION in errors; `None` if no linker script of the link has this
-/// command. VERSION hides symbols, as `--version-script` does.
+/// The words by which errors name the command VERSION; `None` if no linker script of the link has
+/// this command. VERSION hides symbols, as `--version-script` does.
 fn version_script(asked: &ArchiveQuestion) -> Option<&'static str> {
     asked.link.as_ref().is_some_and(|link| link.has_version_script).then_some("VERSION of a script")
 }
@@ -262,8 +262,8 @@ fn is_ordered(options: &ArchiveOptions) -> bool {
 }
 
 /// Returns the question about the link, the plan of the audit that answers it, and the linker
-/// scripts that were read. In the question, files replace each script and each `-l`: the files that
-/// the script names, and the library found in `dirs`.
+/// scripts that were read. In the question, the files that a script names replace it, and the
+/// library found in `dirs` replaces each `-l`.
 fn ask(
     options: &ArchiveOptions,
     prepared: &Prepared,
@@ -311,8 +311,8 @@ fn ask(
 
 /// The directories in which GNU ld searches for libraries that shared objects need, separated by
 /// colons. They are the directories of `-rpath-link`, then of `-rpath`, then of LD_LIBRARY_PATH.
-/// GNU ld searches them before the DT_RUNPATH of the shared object. Relative directories start from
-/// `cwd`, the working directory of the linker.
+/// GNU ld searches them before the DT_RUNPATH of the shared object that needs the library.
+/// Relative directories start from `cwd`, the working directory of the linker.
 fn needed_path(options: &ArchiveOptions, (cwd, library_path): (&Path, &[u8])) -> Vec<u8> {
     let mut lists: Vec<_> = options.left_out.needed_dirs.iter().collect();
     lists.sort_by_key(|(search, _)| *search);
@@ -443,7 +443,7 @@ struct Nesting {
 }
 
 impl Nesting {
-    /// The state before the first input. For mold 1.10, the last `-Bstatic` or `-Bdynamic` sets it.
+    /// The state before the first input. mold 1.10 starts with the last `-Bstatic` or `-Bdynamic`.
     fn new(line: &[Typed], linker: cover::Linker) -> Self {
         let is_static = |typed: &Typed| match typed {
             Typed::Static(is_static) => Some(*is_static),
@@ -514,7 +514,7 @@ impl Nesting {
 
 /// Adds the files that replace one input, each as `item`, and the commands of the input's scripts.
 /// A GROUP of a script becomes `--start-group` and `--end-group`, except inside a `--start-group`
-/// of the line.
+/// of the command line.
 fn add_inputs(
     link: &mut TypedLink,
     inputs: &ExpandedScripts,

@@ -76,7 +76,7 @@ fn finish(shared: &SharedOptions, prepared: &Prepared, run: &AuditRun) -> Result
 }
 
 /// True if a PATH has no link map. `ldd` exits with 1 for a PATH without a link map, and so does a
-/// run that writes link maps to stdout. Other outputs do not show a PATH without a link map.
+/// run that writes link maps to stdout.
 fn lacks_link_map(run: &AuditRun, paths: &[PathBuf]) -> bool {
     let listing = &run.audit.listing;
     listing.iter().any(|(path, root)| root.is_none() && paths.contains(path))
@@ -91,7 +91,8 @@ struct Share<'a> {
 }
 
 impl<'a> Share<'a> {
-    /// The outputs that need this value of `every_file_is_root`; `None` if no output does.
+    /// The outputs that need an audit with this value of `every_file_is_root`; `None` if there are
+    /// none.
     fn of(sinks: &'a Sinks<Output>, every_file_is_root: bool, plan: &Plan) -> Option<Self> {
         let every = |output: &Output| plan.as_ldd || output.is_of_link_maps();
         let is_here = |output: &Output| every(output) == every_file_is_root;

@@ -85,8 +85,8 @@ impl SideSource {
         }
     }
 
-    /// Applies the levels and waivers of `policy` to the findings of a report. If this run audited
-    /// the directory, the audit has applied them already.
+    /// Applies the levels and waivers of `policy` to the findings of a report. Does nothing for an
+    /// audited directory: the audit has already applied them.
     fn apply(&mut self, policy: &Policy) {
         if let SideInput::Report(report) = &mut self.of {
             self.allowed = diff::apply_policy(report, policy, plan::today());

@@ -108,12 +108,12 @@ const VALUES_OF: &[(&str, LinkerOption)] = &[
 /// because `-lto-x` means `-l to-x`.
 const LTO: &[&str] = &["lto-", "lto=", "no-lto-", "opt-remarks-with-hotness", "thinlto-"];
 
-/// Options without a value that `archive` and linkers share.
+/// Options that `archive` and linkers share and that take no value.
 const OWN_FLAGS: &str = "allow-shlib-undefined as-needed Bdynamic Bstatic end-group end-lib \
     export-dynamic gc-sections no-as-needed no-whole-archive pie pop-state push-state shared \
     start-group start-lib whole-archive";
 
-/// Options with a value that `archive` and linkers share.
+/// Options that `archive` and linkers share and that take a value.
 const OWN_VALUES: &str = "defsym entry library library-path undefined why-extract wrap";
 
 /// Other options: the name, true if the value may be the next word, and the effect.

@@ -124,7 +124,7 @@ pub(super) fn refused_with(typed: &str, why: &str, help: &str) -> anyhow::Error 
     anyhow::anyhow!("{typed}: {why}{help}")
 }
 
-/// The last words of the reason for a pipe or device.
+/// The last words of the reason why a pipe or device cannot be read.
 const IRREGULAR: &str = "not a regular file";
 
 fn irregular(special: Special) -> String {

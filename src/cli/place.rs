@@ -135,8 +135,9 @@ impl<'a> AuditedSystem<'a> {
         }
     }
 
-    /// Translates a path below a stage or `--root` to its path in the audited system. Without
-    /// `--root`, but with `--cwd` or `--staged`, makes any other path absolute. `None` otherwise.
+    /// Translates a path below a stage or `--root` to its path in the audited system. For any
+    /// other path, returns `None` with `--root`, and the absolute path with only `--cwd` or
+    /// `--staged`. Without these three options, returns `None`.
     fn inside(&self, path: &Path) -> Option<PathBuf> {
         if let Some(installed) = self.in_stage(path) {
             return Some(installed);

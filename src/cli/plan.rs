@@ -209,7 +209,7 @@ pub(super) fn prepare_with(
 }
 
 /// Translates a PATH to its path in the audited system. Fails if it does not exist there, or if it
-/// is a link such as `/proc/self/exe`, which leads to another file in each process.
+/// is a link such as `/proc/self/exe`, which leads to a different file in each process.
 fn existing(
     shared: &SharedOptions,
     (place, tree): (&AuditedSystem<'_>, &dyn Tree),
@@ -552,7 +552,7 @@ fn is_stdin(file: &Path) -> bool {
     file == Path::new("-")
 }
 
-/// An option and its list, in messages.
+/// The words by which messages name an option and its list.
 fn shown(option: &str, file: &Path) -> String {
     let name = if is_stdin(file) { "stdin".to_owned() } else { crate::text::show_path(file) };
     format!("{option} {name}")

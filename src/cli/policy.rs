@@ -80,7 +80,7 @@ pub(super) fn write_new(file: &Path, text: &[u8]) -> Result<()> {
 
 /// The name by which the policy in `file` can extend the policy `name`. A path below the directory
 /// of `file` becomes relative to that directory, and any other path absolute. `None` if the policy
-/// does not exist.
+/// `name` does not exist.
 pub(super) fn seen_from(name: &str, file: &Path) -> Option<String> {
     if policy::is_built_in(name) {
         return Some(name.to_owned());

@@ -74,9 +74,9 @@ pub(super) fn enter(shared: &SharedOptions, more: &[&Path]) {
     let _ = restrict_calls();
 }
 
-/// Restricts writing to the directories of the files `written`; for a pipe or device, to the file
-/// itself. If `readable` is given, restricts reading to `readable` and to the places that may be
-/// written. The status says if the kernel enforces the rules.
+/// Restricts files: the process can then write only in the directories of the files `written`, and
+/// to pipes and devices among these files. If `readable` is given, the process can read only there
+/// and below the paths in `readable`. The status says if the kernel enforces the rules.
 fn restrict_files(
     readable: Option<&[&Path]>,
     written: &[&Path],

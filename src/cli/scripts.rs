@@ -31,8 +31,9 @@ const BLOCK: usize = 256;
 
 const DIRS: usize = 8;
 
-/// The rules of a search for the libraries of `-l`: the directories of `-L`, the target, and true
-/// if only archives match. A library for another target is skipped; `None` accepts all targets.
+/// The rules of a search for the libraries of `-l`: the directories of `-L`, the target, and a
+/// flag that is true if only archives match. A library for another target is skipped. If the
+/// target is `None`, libraries for all targets match.
 pub(super) type LibrarySearch<'a> = (&'a [PathBuf], Option<Target>, bool);
 
 /// The link inputs that replace scripts, and the scripts that were read for them.
@@ -76,8 +77,8 @@ impl ExpandedScripts {
         self.as_needed.get(at).is_some_and(|is_as_needed| *is_as_needed)
     }
 
-    /// The commands between the file before `at` and the file at `at`. After the last file, `at` is
-    /// the number of files.
+    /// The commands between the file before `at` and the file at `at`. For the commands after the
+    /// last file, `at` is the number of files.
     pub(super) fn commands_before(&self, at: usize) -> impl Iterator<Item = &ScriptCommand> {
         let first = self.commands.partition_point(|(place, _)| *place < at);
         let rest = self.commands[first..].iter();
@@ -490,8 +491,9 @@ impl ScriptSearch<'_> {
     }
 
     /// The script that INCLUDE in `script` names. Linkers search for it in the current directory,
-    /// in the directories of `-L`, and in `added`, the directories of SEARCH_DIR. Without a link,
-    /// the current directory has no meaning, and the directory of `script` replaces it.
+    /// in the directories of `-L`, and in `added`, the directories of SEARCH_DIR. If no linker is
+    /// modelled ([`SearchRules::Link`]), the directory of `script` is searched instead of the
+    /// current directory.
     fn find_included(self, script: &Path, name: &[u8], added: &[PathBuf]) -> Option<PathBuf> {
         let beside = script.parent().filter(|_| !self.is_link());
         let here = beside.unwrap_or(Path::new(""));

@@ -31,7 +31,7 @@ pub struct Config<'a> {
     pub work: Work,
     /// The required components of the request.
     pub components: &'a [Vec<u8>],
-    /// The part of the path that names an architecture, such as `x86_64-linux-gnu`, if there is
+    /// The component of `path` that names an architecture, such as `x86_64-linux-gnu`, if there is
     /// one.
     pub architecture: Option<&'a str>,
     /// Size of a pointer on the target, in bytes.

@@ -144,8 +144,8 @@ impl Eval<'_> {
     }
 
     /// Handles an undefined command. A module or the requesting package may have defined the
-    /// command; otherwise the call is a fatal error. `is_certain` is false if a requested package
-    /// calls the command and may skip it.
+    /// command; otherwise the call is a fatal error. `is_certain` is false if the call is in a
+    /// requested package and this package may not reach the call.
     pub(super) fn strange_command(&mut self, name: &str, is_certain: bool) -> Flow {
         if self.has_modules || self.state.functions.contains_key(name) {
             return Flow::Next;
@@ -233,8 +233,8 @@ impl Eval<'_> {
         if flow == Flow::Stop { flow } else { Flow::Next }
     }
 
-    /// Ends a file or call: merges the states of the branches that left it early. `outer` are the
-    /// states that left the enclosing code.
+    /// Ends a file or call: merges the states of the branches that left it early. `outer` has the
+    /// states of the branches that left the enclosing code.
     fn rejoin(&mut self, outer: Left) {
         let left = std::mem::replace(&mut self.left, outer);
         for state in [left.round, left.whole_loop, left.file].into_iter().flatten() {
@@ -455,8 +455,8 @@ impl Eval<'_> {
         flow
     }
 
-    /// Ends a loop: merges the states of the branches that left it. `outer` are the states that
-    /// left the enclosing loop.
+    /// Ends a loop: merges the states of the branches that left it. `outer` has the states of the
+    /// branches that left the enclosing loop.
     fn end_loop(&mut self, outer: Option<EvalState>) {
         if let Some(state) = std::mem::replace(&mut self.left.whole_loop, outer) {
             self.state.merge(state);

@@ -58,7 +58,8 @@ struct Request {
 
 impl Eval<'_> {
     /// Evaluates a request. `is_dependency` is true for `find_dependency` of
-    /// CMakeFindDependencyMacro. This macro returns from the file if the package is not found.
+    /// CMakeFindDependencyMacro. This macro returns from the calling file if the package is not
+    /// found.
     pub(super) fn find_package(&mut self, words: &[ArgumentWord], is_dependency: bool) -> Flow {
         let Some(request) = request(words) else {
             self.obscure(words);
@@ -198,8 +199,8 @@ impl Eval<'_> {
         request.module_only || !self.lacks_module(&request.wanted.name)
     }
 
-    /// True if neither CMake nor a directory of CMAKE_MODULE_PATH has a module for a package. Also
-    /// false if the answer is unknown.
+    /// True if neither CMake nor a directory of CMAKE_MODULE_PATH has a module for a package.
+    /// False if a module exists, or if this is not known.
     fn lacks_module(&mut self, name: &[u8]) -> bool {
         if modules::finds(name) {
             return false;

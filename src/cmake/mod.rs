@@ -1,5 +1,5 @@
-//! Evaluates the CMake files that packages install for `find_package`. This module finds the
-//! files that they include, the targets that they define, and the files and packages that these
+//! Evaluates the CMake files that packages install for `find_package`. This module finds the files
+//! that the CMake files include, the targets that they define, and the files and packages that the
 //! targets name. No program is executed. A value is unknown if it depends on a program, or on the
 //! consumer: the project that calls `find_package`. If a condition depends on an unknown value,
 //! both branches are evaluated, and defects in them are not reported.
@@ -75,7 +75,8 @@ pub trait CMakeHost {
     /// A path with links resolved; `None` if they cannot be resolved.
     fn real_path(&mut self, path: &Path) -> Option<PathBuf>;
     /// The result of `find_package`. `depth` is the number of blocks, calls, files and packages
-    /// that enclose the request. The scope of the requester is returned unchanged.
+    /// that enclose the request. `scope` belongs to the requesting package, and is returned
+    /// unchanged.
     fn package(
         &mut self,
         wanted: &PackageRequest,
@@ -117,7 +118,7 @@ pub struct PackageRequest {
     /// Absolute directories of HINTS and PATHS of the request.
     pub hints: Vec<PathBuf>,
     /// False if an argument of the request is unknown, or if the request has NAMES, CONFIGS or
-    /// PATH_SUFFIXES, which are not searched.
+    /// PATH_SUFFIXES: the search knows only the default names of files and directories.
     pub is_known: bool,
 }
 

@@ -35,7 +35,7 @@ pub(super) struct DefinedTarget {
     /// target.
     pub(super) foreign: bool,
     /// Properties, each with its value and the command that set it last. `None` instead of the
-    /// command if it ran only under an unknown condition.
+    /// command if the command ran only under an unknown condition.
     pub(super) properties: BTreeMap<Text, (MaybeText, Option<CommandSite>)>,
 }
 

@@ -1,6 +1,6 @@
-//! All archives that a [`super::CoverageQuestion`] can name, with one table of the names that their
-//! members define or refer to. The set only stores them: `order` and `order_independent` choose
-//! members.
+//! All archives that a [`super::CoverageQuestion`] can name, with one table of the names that
+//! their members define or refer to. The set only stores archives, members and names: `order` and
+//! `order_independent` choose members.
 
 use crate::format::archive::{Member, MemberSymbol, Members, NAMELESS, SymbolKind};
 use crate::id::{ArchiveId, FastMap, FileId, Id as _, IdVec, MemberId, NameId};
@@ -76,7 +76,7 @@ struct DefinitionShard {
     definitions: Vec<MemberDefinition>,
 }
 
-/// Definitions of names that have an id, in one archive.
+/// The definitions in one archive, each with the id of its name. Names without an id are left out.
 type Gathered = Vec<(NameId, MemberDefinition)>;
 
 impl DefinitionShard {
@@ -152,7 +152,7 @@ impl ArchiveSet {
         self.names.bound()
     }
 
-    /// Definitions of a name, the last first.
+    /// The definitions of a name in all archives, the last one first.
     pub fn definitions(&self, name: NameId) -> impl Iterator<Item = MemberDefinition> {
         let part = self.parts.get(name.index() % PARTS);
         let mut at = part.map_or(NONE, |part| part.heads[name.index() / PARTS]);
@@ -218,9 +218,9 @@ impl ArchiveSet {
         index.is_some_and(|index| !index.is_bsd && index.has(name, self.member(member).offset))
     }
 
-    /// The symbols of a member, each with the id of its name. They include all references of the
-    /// member. They include only the definitions of names that some member refers to or the run
-    /// requested.
+    /// The symbols of a member, each with the id of its name. All references of the member are
+    /// included. A definition is included only if some member refers to its name or the run
+    /// requested the name.
     pub fn symbols(&self, member: MemberId) -> impl Iterator<Item = (NameId, &MemberSymbol)> {
         let entry = self.entry(self.owners[member]);
         let symbols = entry.members.symbols(self.member(member)).iter();
@@ -314,8 +314,9 @@ impl ArchiveSet {
         })
     }
 
-    /// All members with the [`Self::definitions_key`] of `member`, including `member`, in the order
-    /// of their ids. They may define the same names. Empty for a member that defines nothing.
+    /// All members with the [`Self::definitions_key`] of `member`, including `member`, in the
+    /// order of their ids. These members may define the same names. Empty for a member that
+    /// defines nothing.
     pub fn alike(&self, member: MemberId) -> impl Iterator<Item = MemberId> {
         let all = &self.keys().sorted;
         let key = self.definitions_key(member);

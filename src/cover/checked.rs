@@ -1,8 +1,8 @@
-//! Chooses the referrers of undefined names whose relocations are read. A name may have a thousand
-//! referrers, and an output shows three of them. Reading stops once three referrers are confirmed
-//! to need a definition. If a shown name has few referrers, all of them are read, so that the
-//! output has their exact number. A name that is not shown is only counted, so one referrer is
-//! enough.
+//! Undefined names have referrers: this module chooses the referrers whose relocations are read. A
+//! name may have a thousand referrers, and an output shows three of them. Reading stops once three
+//! referrers are confirmed to need a definition. If a shown name has few referrers, all of them
+//! are read, so that the output has their exact number. A name that is not shown is only counted,
+//! so one referrer is enough.
 
 use super::{Coverage, ReferredBy};
 use crate::id::{FastMap, FastSet, MemberId};
@@ -45,8 +45,8 @@ impl<'n> CheckedReferences<'n> {
 
     /// Chooses referrers of `names` to check next, and returns them. A shown name gets up to
     /// `batch` referrers, until all referrers that the output shows are checked. For any other
-    /// name, one checked referrer is enough. For these names, members in `read` are preferred,
-    /// because their relocations are already read.
+    /// name, one checked referrer is enough. Among the referrers of such a name, members in `read`
+    /// are preferred: their relocations are already read.
     pub fn extend(
         &mut self,
         names: impl Iterator<Item = &'n [u8]>,

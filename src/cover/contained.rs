@@ -5,9 +5,10 @@ use super::ArchiveSet;
 use crate::id::{ArchiveId, FastMap, FastSet, Id as _, MemberId};
 use std::hash::BuildHasher as _;
 
-/// For each archive in `archives`, another of these archives that has all its members. `None` if no
-/// other archive has them. An archive in the result is not contained in another archive itself. If
-/// two archives have the same members, the first contains the second.
+/// For each archive in `archives`, the archive of this list that contains it, or `None`. An
+/// archive contains another if it has all members of the other. An archive in the result is not
+/// itself contained in another archive. If two archives have the same members, the first contains
+/// the second.
 pub fn contained(library: &ArchiveSet, archives: &[ArchiveId]) -> Vec<Option<ArchiveId>> {
     let contents: Vec<Vec<u64>> =
         archives.iter().map(|archive| contents(library, *archive)).collect();

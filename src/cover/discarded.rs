@@ -6,8 +6,8 @@
 //! (`ObjFile::postParse` in `lld/ELF/InputFiles.cpp`). lld accepts this if the definition is weak.
 //!
 //! Strong definitions in groups are rare. To read few members, the check covers only two kinds of
-//! strong definitions. The first are those in a section that also has a weak definition. The
-//! second, under lld, are those of names with several definitions.
+//! strong definitions: definitions in a section that also has a weak definition, and, under lld,
+//! definitions of names that have several definitions.
 
 use super::object_facts::ObjectFacts;
 use super::order_independent::{References, referrers};
@@ -19,11 +19,11 @@ use crate::id::{FastMap, FastSet, Id as _, MemberId, NameId};
 /// COMDAT groups: the signature, and the names that the group defines.
 type NamedGroups<'f> = Vec<(&'f [u8], Vec<&'f [u8]>)>;
 
-/// The definitions of a name, each with the signature of its group if it has one.
+/// The definitions of a name, each with the signature of the group that contains it, if any.
 type GroupOfEach<'f> = Vec<(Definition, Option<&'f [u8]>)>;
 
 /// Names to which an object of the link refers strongly, and whose definitions may be in discarded
-/// COMDAT groups. Each name has its definitions.
+/// COMDAT groups. Each name is listed with these definitions.
 pub struct GroupDefined<'q> {
     names: Vec<(&'q [u8], Vec<Definition>)>,
     /// True under lld: if the definition that lld selected is discarded, lld does not look for
@@ -114,8 +114,8 @@ impl<'q> GroupDefined<'q> {
     }
 
     /// The names that may lose a definition, each with its definitions and the groups of these
-    /// definitions in `named`. Under lld, one definition in a group suffices. Under the other
-    /// linkers, all definitions of the name must be in groups.
+    /// definitions in `named`. Under lld, a name is included if one of its definitions is in a
+    /// group. Under the other linkers, all definitions of the name must be in groups.
     fn groups<'f>(
         &self,
         named: &FastMap<ReferredBy, NamedGroups<'f>>,
@@ -266,7 +266,8 @@ fn replaces(new: SymbolKind, old: SymbolKind) -> bool {
     }
 }
 
-/// The definitions of the relocatable roots by name, and the names to which they refer strongly.
+/// The definitions of the relocatable roots by name, and the names to which these roots refer
+/// strongly.
 fn symbols_of_roots(
     question: &CoverageQuestion<'_>,
     link: &Link,

@@ -42,7 +42,8 @@ struct Marker<'a> {
     forgotten: &'a FastSet<usize>,
     discarded: &'a dyn Fn(ReferredBy, usize) -> bool,
     defined: FastMap<&'a [u8], DefiningSection>,
-    /// For GNU ld, the symbols that `--defsym` and scripts make equal to others, with these others.
+    /// For GNU ld: each symbol that `--defsym` or a script makes equal to other symbols, with
+    /// these other symbols.
     copies: FastMap<&'a [u8], Vec<&'a [u8]>>,
     live: FastSet<SectionNode>,
     todo: Vec<SectionNode>,
@@ -51,8 +52,8 @@ struct Marker<'a> {
 }
 
 impl<'a> KeptSections<'a> {
-    /// Marks the kept sections of the objects at `places`, which are in link order. The shared
-    /// objects in `forgotten` keep none.
+    /// Marks the kept sections of the objects in `places`, which is in link order. The shared
+    /// objects in `forgotten` keep no sections.
     pub(super) fn find(
         question: &'a CoverageQuestion<'a>,
         (facts, places): (&'a ObjectFacts, &'a [ReferredBy]),
@@ -96,10 +97,10 @@ impl<'a> KeptSections<'a> {
         Self { facts, live, used, is_gnu }
     }
 
-    /// True if a section of an object is in the output, or if the object could not be read. lld and
-    /// mold keep all sections that are not loaded. Of the sections that are not loaded, GNU ld
-    /// keeps only debug sections. GNU ld drops a debug section with the last loaded section of its
-    /// object, or together with the other sections of its group
+    /// True if a section of an object is in the output, or if the object could not be read. lld
+    /// and mold keep all sections that are not loaded. Of the sections that are not loaded, GNU ld
+    /// keeps only debug sections. GNU ld drops a debug section if it drops all loaded sections of
+    /// the object, or the other sections of the debug section's group
     /// (`_bfd_elf_gc_mark_extra_sections`).
     pub(super) fn has(&self, by: ReferredBy, section: usize) -> bool {
         let Some(facts) = self.facts.of(by) else { return true };
@@ -121,7 +122,8 @@ impl<'a> Marker<'a> {
         self.places.iter().filter_map(move |by| Some((*by, facts.of(*by)?)))
     }
 
-    /// Records the section that defines each name: the first strong definition, else the first.
+    /// Records the section that defines each name: the section of the first strong definition, or
+    /// else of the first definition.
     fn define(&mut self) {
         for (by, facts) in self.objects() {
             for global in facts.globals.iter().filter(|global| global.section > 0) {
@@ -143,9 +145,10 @@ impl<'a> Marker<'a> {
         }
     }
 
-    /// Records the symbols that are equal to others. In GNU ld, such a symbol lies in the section of
-    /// the other one (`exp_fold_tree_1` in `ld/ldexp.c`, in the phase `lang_mark_phase_enum`). It
-    /// replaces a definition of an object, except with PROVIDE.
+    /// Records the symbols that `--defsym` and scripts make equal to another symbol. In GNU ld,
+    /// such a symbol lies in the section of the other symbol (`exp_fold_tree_1` in `ld/ldexp.c`,
+    /// in the phase `lang_mark_phase_enum`). The symbol replaces an object's definition of the
+    /// same name, except with PROVIDE.
     fn copy(&mut self) {
         if self.question.output.linker != Some(Linker::Gnu) {
             return;
@@ -269,8 +272,8 @@ impl<'a> Marker<'a> {
         out.into_iter().map(|name| link.map_or(name, |link| link.reference(name))).collect()
     }
 
-    /// The names `__start_SECTION` and `__stop_SECTION` to which debug sections refer. With GNU ld,
-    /// such a reference keeps the section.
+    /// The names `__start_SECTION` and `__stop_SECTION` to which debug sections refer. With GNU
+    /// ld, such a reference keeps the sections named SECTION.
     fn marked_by_debuggers(&self) -> Vec<&'a [u8]> {
         let of_object = |(_, facts): (ReferredBy, &'a LinkFacts)| {
             let relocations = facts.relocations.iter().filter(|relocation| {
@@ -283,8 +286,9 @@ impl<'a> Marker<'a> {
     }
 
     /// The sections at which the exported symbols `__start_SECTION` and `__stop_SECTION` are
-    /// defined: the first with this name. GNU ld defines and exports these symbols if any object
-    /// refers to them (`bfd_elf_define_start_stop`), and exported symbols keep their sections.
+    /// defined: for each SECTION, the first section with this name. GNU ld defines and exports
+    /// these symbols if any object refers to them (`bfd_elf_define_start_stop`), and exported
+    /// symbols keep their sections.
     fn exported_markers(&self) -> Vec<SectionNode> {
         let marked =
             |name: &'a [u8]| name.strip_prefix(b"__start_").or(name.strip_prefix(b"__stop_"));
@@ -463,8 +467,9 @@ impl<'a> Marker<'a> {
     }
 }
 
-/// True for a debug section that GNU ld keeps or drops independently of a parent or group. It has
-/// no SHF_LINK_ORDER parent, and is in no group or in a group of debug sections only.
+/// True for a debug section that GNU ld keeps or drops independently of a parent or group. Such a
+/// section has no SHF_LINK_ORDER parent. It is in no group, or in a group that has only debug
+/// sections.
 fn is_free_debug_section(facts: &LinkFacts, section: usize) -> bool {
     let Some(section) = facts.sections.get(section) else { return false };
     let of_unit = || facts.sections.iter().filter(|other| other.unit == section.unit);

@@ -26,8 +26,8 @@ pub struct LackingReference {
 }
 
 /// For each archive in `archives`, its strong references without a definition, in the order of
-/// members. No archive of the set defines the name of such a reference for its target. `main` and
-/// names that the linker always defines for `output` are skipped.
+/// members. A reference has no definition if no archive of the set defines the name for the target
+/// of the reference. `main` and names that the linker always defines for `output` are skipped.
 pub fn lacking(
     library: &ArchiveSet,
     archives: &[ArchiveId],
@@ -41,7 +41,7 @@ pub fn lacking(
 struct Targets<'l> {
     library: &'l ArchiveSet,
     classes: FastMap<Target, u32>,
-    /// For each name, by its id: the bits of the targets for which a member defines it.
+    /// For each name, by its id: the bits of the targets for which a member defines the name.
     defined: Vec<u32>,
 }
 

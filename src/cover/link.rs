@@ -73,8 +73,9 @@ pub struct DefsymOption {
     /// Symbols in the expression that DEFINED tests. They may stay undefined. Only lld extracts the
     /// members that define them.
     pub guarded: Vec<Box<[u8]>>,
-    /// The symbols of which one is the whole expression: `bar` in `foo=bar`, and the branches of
-    /// `foo = DEFINED(bar) ? bar : baz`. In GNU ld, the new symbol gets the section of that symbol.
+    /// The symbols that can be the whole value of the expression: `bar` in `foo=bar`, and the
+    /// branches of `foo = DEFINED(bar) ? bar : baz`. In GNU ld, the new symbol gets the section of
+    /// the symbol that is the value.
     pub copied: Vec<Box<[u8]>>,
     /// True for PROVIDE: the name is defined only if the link refers to it and no file defines it.
     pub provided: bool,
@@ -98,9 +99,9 @@ pub struct Link {
     pub linker: Linker,
     /// The inputs, in order.
     pub inputs: Vec<LinkInput>,
-    /// The roots that are read with `--as-needed`. GNU ld forgets a shared object that defines no
-    /// name undefined at its position. mold forgets a shared object to which no file of the link
-    /// refers.
+    /// The roots that are read with `--as-needed`. GNU ld forgets a shared object that defines
+    /// none of the names that are undefined at its position. mold forgets a shared object to which
+    /// no file of the link refers.
     pub as_needed: FastSet<usize>,
     /// The roots that `-l` found.
     pub found_by_name: FastSet<usize>,
@@ -117,8 +118,9 @@ pub struct Link {
     /// Strong references of shared objects that the linker reports if no input defines them, each
     /// with the index of its root.
     pub shared_references: Vec<(Box<[u8]>, usize)>,
-    /// Names to which shared objects refer strongly, and that a library defines which is no input but
-    /// needed by one. GNU ld then does not report weak references of objects.
+    /// Names to which shared objects refer strongly, and which a library behind the inputs
+    /// defines: a library that an input needs and that is not an input. GNU ld then does not
+    /// report weak references of objects to these names.
     pub defined_behind: FastSet<Box<[u8]>>,
     /// `--allow-shlib-undefined`: GNU ld then reports only names that an object defines and hides.
     pub allow_shlib_undefined: bool,
@@ -181,8 +183,8 @@ fn words(mut text: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The symbols whose section the value of an expression may have: lone symbols after unary operators
-/// and in parentheses, also as branches of `?`. The result of a binary operator is absolute.
+/// The symbols whose section the value of an expression may have: lone symbols, also after unary
+/// operators, in parentheses and as branches of `?`. The result of a binary operator is absolute.
 fn whole_symbols(expression: &[u8]) -> Vec<&[u8]> {
     let branches = match memchr::memchr(b'?', expression) {
         Some(at) => &expression[at + 1..],
@@ -254,9 +256,9 @@ impl Link {
         name
     }
 
-    /// The name that a DT_NEEDED entry for the shared object `root` has: its DT_SONAME, or else its
-    /// path as on the command line. For `-l`, that is the file name alone. `at` is the index of the
-    /// root.
+    /// The name of the shared object `root` in DT_NEEDED entries: its DT_SONAME, or else its path
+    /// as on the command line. If `-l` found the root, the file name alone replaces the path. `at`
+    /// is the index of the root.
     pub fn needed_name<'a>(
         &self,
         at: usize,

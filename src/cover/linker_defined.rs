@@ -164,8 +164,8 @@ impl LinkOutput {
     }
 }
 
-/// ppc64: functions that save and restore registers, which the ABI lets the linker make
-/// (`addPPC64SaveRestore` of lld, `sfpr_define` of GNU ld).
+/// True for a ppc64 function that saves or restores registers. The ABI lets the linker make these
+/// functions (`addPPC64SaveRestore` of lld, `sfpr_define` of GNU ld).
 fn is_save_or_restore(name: &[u8], is_lld: bool) -> bool {
     const FAMILIES: [(&[u8], u8); 8] = [
         (b"_savegpr0_", 14),

@@ -52,7 +52,8 @@ use std::sync::Arc;
 
 /// A definition in a shared object, under one of its names.
 struct Export<'a> {
-    /// NAME, or `NAME@VERSION`. A default version may be listed under both.
+    /// NAME, or `NAME@VERSION`. A definition with a default version may be listed under both
+    /// names.
     name: &'a [u8],
     /// True if references without a version bind to the definition.
     is_default: bool,
@@ -206,7 +207,7 @@ impl<'a> CoverageQuestion<'a> {
         self.linker_defines(name) == LinkerDefined::Always
     }
 
-    /// True if an option names this symbol as one that needs a definition.
+    /// True if an option requests a definition of `name`.
     fn requests(&self, name: &[u8]) -> bool {
         self.symbols.iter().any(|symbol| **symbol == *name)
     }

@@ -173,8 +173,8 @@ impl<'q> Run<'q> {
         roots.any(|root| root.hidden.binary_search_by(|known| (**known).cmp(name)).is_ok())
     }
 
-    /// Puts the definitions of a name with the highest precedence ([`Tier`]) into `best`. Members
-    /// that do not link with the target are ignored.
+    /// Of the definitions of a name, puts those with the highest precedence ([`Tier`]) into
+    /// `best`. Members that do not link with the target are ignored.
     fn find_best(&mut self, name: NameId) {
         let library = self.question.library;
         let mut best: Option<Tier> = None;

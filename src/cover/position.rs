@@ -1,7 +1,7 @@
-//! The requirements of relocations on the output. They decide if a linker accepts the relocations
-//! in a shared object or a position-independent program. The classes follow lld (`getRelExpr` and
-//! `scan` of `lld/ELF/Relocations.cpp`), which rejects some relocations that GNU ld turns into text
-//! relocations.
+//! The requirements of relocations on the output. These requirements decide if a linker accepts a
+//! relocation in a shared object or in a position-independent program. The classes follow lld
+//! (`getRelExpr` and `scan` of `lld/ELF/Relocations.cpp`), which rejects some relocations that GNU
+//! ld turns into text relocations.
 
 use crate::format::elf::Target;
 use object::elf::{self, RelocationType};
@@ -121,7 +121,8 @@ fn aarch64(kind: RelocationType) -> Demand {
     }
 }
 
-/// From `include/elf/ppc64.h` of binutils; the crate `object` does not define it.
+/// The value is from `include/elf/ppc64.h` of binutils: the crate `object` does not define this
+/// type.
 const R_PPC64_TPREL34: RelocationType = RelocationType(146);
 
 fn ppc64(kind: RelocationType) -> Demand {

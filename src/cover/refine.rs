@@ -185,8 +185,9 @@ impl Refining<'_> {
 /// name.
 type CountedNames<'f> = FastMap<&'f [u8], bool>;
 
-/// For each COMDAT group, the first of `places` that has a copy, which the linker keeps. Unless
-/// `every` is set, the result has only groups with a relocation that was read.
+/// For each COMDAT group, the first object in `places` that has a copy of the group: the linker
+/// keeps this copy. Unless `every` is set, the result has only groups with a relocation that was
+/// read.
 fn owners<'f>(
     places: &[ReferredBy],
     facts: &'f ObjectFacts,

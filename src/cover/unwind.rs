@@ -20,7 +20,7 @@ pub(super) type RelocationTarget = (Option<usize>, usize);
 pub(super) struct UnwindTable {
     /// References that the linker follows in every link.
     pub(super) always: Vec<RelocationTarget>,
-    /// References to personality routines that the linker follows in every link.
+    /// References to personality routines. The linker follows these references in every link.
     pub(super) routines: Vec<RelocationTarget>,
     /// References that the linker follows if it keeps a function, each with the section of the
     /// function.

@@ -1,5 +1,6 @@
 //! The parts of the demonstration: archives, their objects, and the references between them. The
-//! names come from the real case. An archive here has one or two objects instead of hundreds.
+//! names are those of rocMLIR and of the LLVM archives that it needs. An archive here has one or
+//! two objects; the real archives have hundreds.
 
 use super::{archive, object};
 
@@ -42,7 +43,7 @@ const ROCK: &str = "build/lib";
 /// The path of the list of archives to merge, below the directory of the demonstration.
 pub(super) const LIST: &str = "librockcompiler_deps.cmake";
 
-/// The library's own object, which is outside of the archives.
+/// The object of the linked library itself. It is outside of the archives.
 pub(super) const LIBRARY: DemoObject = DemoObject {
     name: "miopen.o",
     defines: &["miopenCompileKernel"],
@@ -174,7 +175,8 @@ pub(super) const ARCHIVES: &[DemoArchive] = &[
     },
 ];
 
-/// The list as a build without the X86 target would write it.
+/// The text of the list of archives. It omits the X86 archives, as a build without the X86 target
+/// does.
 pub(super) fn list() -> String {
     let names = |dir: &str| -> String {
         let archives = ARCHIVES.iter().filter(|archive| archive.dir == dir);

@@ -56,8 +56,8 @@ pub fn diagnosis(
     maker.finish()
 }
 
-/// The libraries that were not found, each with the object that needs it. Each pair is listed once,
-/// sorted.
+/// The libraries that were not found, each with the object that needs it. The pairs are sorted and
+/// deduplicated.
 pub fn missing(closures: &Closures, strings: &Strings) -> Vec<MissingNeed> {
     let mut out: Vec<MissingNeed> = Vec::new();
     for closure in &closures.roots {

@@ -13,7 +13,8 @@ use crate::text::last_part;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Maximum number of libraries that are searched for one candidate: more than any process loads.
+/// Maximum number of files that one candidate contributes to a symbol look-up: itself and the
+/// libraries that it loads. No process loads as many.
 const MOST_BROUGHT: usize = 4096;
 
 /// Candidates by the name of the missing library, without directories.
@@ -39,14 +40,15 @@ pub(super) enum CandidateAnswer {
     Defined,
     /// No candidate defines the symbol.
     Absent,
-    /// No candidate is built for the object's target, or a candidate for this target needs
-    /// libraries that were not found.
+    /// No candidate is built for the target of the referring object, or a candidate for this target
+    /// needs libraries that were not found.
     Unknown,
 }
 
 impl LibraryCandidates {
     /// Finds the candidates for the `missing` libraries, or returns the facts that must be read
-    /// first. `listed` are files in the prefixes that have the name of a missing library.
+    /// first. `listed` holds files from the prefixes. Each of these files has the name of a missing
+    /// library.
     pub fn find(
         corpus: &Corpus,
         missing: &[MissingNeed],

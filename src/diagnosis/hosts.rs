@@ -16,7 +16,8 @@ use std::rc::Rc;
 /// host provides an undefined name or a missing library of that file.
 pub(super) struct HostFinder<'a> {
     source: DiagnosisInput<'a>,
-    /// True for a plugin of a host: by file and index in `DiagnosisInput::hosts`.
+    /// True if the file is a plugin of the host. The key is the file and the index of the host in
+    /// `DiagnosisInput::hosts`.
     known: FastMap<(FileId, usize), bool>,
     /// The hosts that provide a name, memoised: many files lack the same few names.
     provided: FastMap<&'a [u8], Rc<[usize]>>,
@@ -106,8 +107,8 @@ impl<'a> HostFinder<'a> {
     }
 
     /// The index of the host that is assumed to define `name` for `file` under the entry point of
-    /// `closure`; `None` if no host is. An audited library that a plugin loads finds the host's
-    /// names too, because the program comes first in every scope (`elf/dl-open.c`). Under an
+    /// `closure`; `None` if there is no such host. An audited library that a plugin loads finds the
+    /// host's names too, because the program comes first in every scope (`elf/dl-open.c`). Under an
     /// entry point that is not a plugin, the reference of the library stays undefined.
     pub(super) fn provider(
         &mut self,

@@ -99,8 +99,8 @@ pub struct Stopped {
     pub opened: bool,
     /// The loader's message, or the reason why it aborts.
     pub text: &'static str,
-    /// The first occurrence. The module is the requester, or the object itself if it was loaded
-    /// before the loader stops.
+    /// The first occurrence. Its module is the defective object if the loader had loaded this
+    /// object before it stopped, else the requester.
     pub site: Site,
     /// All entry points with this defect; the first one belongs to `site`.
     pub roots: Vec<RootId>,
@@ -121,7 +121,8 @@ pub struct Diagnosis {
     pub explained: usize,
     /// References that host programs are assumed to define, in the order of the policy.
     pub assumed: Vec<Assumed>,
-    /// Files with references that a host program, named or inferred, is assumed to define.
+    /// Files with references that a host program is assumed to define: the program of a `[[host]]`
+    /// entry, or an inferred program.
     pub hosted: FastSet<FileId>,
     /// References that libraries provided by the system are assumed to define, in the order of the
     /// sonames.
@@ -279,8 +280,8 @@ fn object_of<'v>(view: View<'v>, closure: &Closure, module: ModuleId) -> Option<
     view.object(closure.module(module).file?)
 }
 
-/// The chain of modules from the entry point of `site` to its module, the entry point first. Empty
-/// if the module is the entry point.
+/// The chain of modules from the entry point of `site` to the module of `site`, the entry point
+/// first. Empty if this module is the entry point.
 pub fn chain(closures: &crate::resolve::entry_points::Closures, site: Site) -> Chain {
     let chain = closures.roots[site.root].ends_of_chain(site.module);
     if chain.hops == [ROOT] { Chain { hops: Vec::new(), left_out: 0 } } else { chain }

@@ -94,7 +94,7 @@ struct Comparison<'a, 's> {
     new: &'a Side<'s>,
     against: &'a [Side<'s>],
     judge: &'a PolicyDecisions<'a>,
-    /// The files that use symbols that are gone or changed.
+    /// The files that use removed or changed symbols.
     users: Users<'a>,
     /// All sonames and file names of the new report.
     names: FastSet<&'a [u8]>,
@@ -159,8 +159,9 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    /// True if loaders do not find the new library by the soname of the old one. If the old
-    /// library has no soname, or both are in wheels, a file must also need the old name.
+    /// True if loaders do not find the new library by the soname of the old one. If the old library
+    /// has no soname, or both libraries are copies in wheels, another file must also need the old
+    /// name.
     fn is_renamed(&self, old: &File, new: &File) -> bool {
         let differs = is_library(old) && soname(old) != soname(new);
         // If the new library has a link named like the old soname, loaders still find it.
@@ -346,7 +347,7 @@ impl<'a> Comparison<'a, '_> {
     }
 
     /// Adds a finding for a changed soname. Files that use the library must be rebuilt anyway, so
-    /// symbols that are gone or changed are evidence of this finding.
+    /// removed and changed symbols are evidence of this finding, and get no finding of their own.
     fn soname(&mut self, old: &File, new: &File, changes: &Changes) {
         let (before, now) = (soname(old).to_vec(), soname(new).to_vec());
         let users = self.needed_by(&before, &new.path);

@@ -22,7 +22,8 @@ pub(super) struct Audited<'a> {
     /// Rules that were not compared. The first list has rules that ran only for the old report. The
     /// second has rules that ran only for the new report and have findings.
     pub(super) apart: [Vec<String>; 2],
-    /// Findings about unread paths: findings of the other side about these paths are left out.
+    /// Findings about paths that one side could not read. The other side's findings about these
+    /// paths are left out of `fresh` and `fixed`.
     pub(super) unread: Vec<&'a ReportFinding>,
 }
 
@@ -96,9 +97,9 @@ fn leave_unread_out<'a>(
     unread
 }
 
-/// Adds to `named` the rules that ran only for the old report. In the new version, these rules
-/// may have findings that its audit did not search for. `now` has the rules of the new report.
-/// Rules about waivers and input, and rules that this version does not know, are left out.
+/// Adds to `named` the rules that ran only for the old report. The audit of the new version did not
+/// run these rules, so it may have missed findings. `now` has the rules of the new report. Rules
+/// about waivers and input, and rules that this version of linkaudit does not know, are left out.
 fn with_those_left(old: &Side<'_>, now: &FastSet<String>, named: Vec<String>) -> Vec<String> {
     let of_files = |run: &&RuleRun| !run.input && run.group != WAIVERS.name;
     let of_this_version = |run: &&RuleRun| rules::find(&run.id).is_some();

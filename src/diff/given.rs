@@ -12,9 +12,9 @@ use crate::triage::{AppliedWaiver, Sonames, waiver_of};
 use std::sync::Arc;
 
 /// Applies the levels that `policy` sets, and its waivers, to the findings of `report`. Default
-/// levels do not apply: the run of the report may have enabled a rule. Returns the findings about
-/// unread paths whose rules have the level `allow` in `policy`: a comparison needs these
-/// findings.
+/// levels do not apply: the run that wrote the report may have enabled a rule. If the level of a
+/// rule about unread paths is `allow` in `policy`, its findings are returned, because a comparison
+/// needs them.
 pub fn apply_policy(report: &mut Report, policy: &Policy, today: Day) -> Vec<ReportFinding> {
     let set = |id: &str| policy.set_level_of(&rules::find(id)?.known());
     let names = Sonames::default();
@@ -59,8 +59,8 @@ pub fn allows_unread(policy: &Policy) -> bool {
 }
 
 /// Raises the rules about unread paths from `allow` to `warning`, so that an audit finds these
-/// paths. `origin` is the location of the new levels. After the audit, [`apply_policy`] must
-/// remove the findings.
+/// paths. `origin` is the location of the new levels. After the audit, [`apply_policy`] must remove
+/// the findings about these paths.
 pub fn find_unread(policy: &mut Policy, origin: &Origin) {
     let setting = |rule: KnownRule| LevelSetting {
         name: rule.id.to_owned(),

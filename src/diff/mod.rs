@@ -9,8 +9,9 @@
 //! - `fresh` compares the findings of the audits.
 //! - `compare` makes the findings, with texts from `words`. `undecided` lists the comparisons that
 //!   could not be made, and `unread` the paths that one side could not read.
-//! - `worse` makes a report of the new findings, which every output can write. `human` and `json`
-//!   add the fixed findings and the added files; `human` also has the table and the Markdown page.
+//! - `worse` puts the new findings into a report, because every output can write a report. `human`
+//!   and `json` add the fixed findings and the added files; `human` also has the table and the
+//!   Markdown page.
 
 mod compare;
 mod fresh;

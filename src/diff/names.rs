@@ -33,7 +33,8 @@ impl LostName<'_> {
         last_part(self.path.as_os_str().as_bytes())
     }
 
-    /// True if loaders search for the name, unless a finding about a changed soname covers it.
+    /// True if loaders search for the name. False if a finding about a changed soname covers the
+    /// lost name.
     fn is_asked_for(&self, is_needed: impl Fn(&[u8], &File) -> bool) -> bool {
         let before = self.old.soname.as_deref();
         if before == Some(self.name()) {

@@ -13,8 +13,8 @@
 //!
 //! A file has no counterpart if the other side could not read the path of its counterpart.
 //!
-//! By a link (2.), one new file may be the counterpart of several old ones. If links became files
-//! of their own, one old file has several counterparts.
+//! Through links (2.), one new file may be the counterpart of several old files. If links to an old
+//! file became separate files, the old file has several counterparts.
 
 use super::numbers::without_numbers;
 use super::sides::{Side, all_names, below, below_prefix, is_library, name, soname, stem};
@@ -24,8 +24,8 @@ use crate::report::model::{File, ReportFinding};
 use crate::text::last_part;
 use std::path::Path;
 
-/// A pair of libraries with common symbols must have at least this share of the old library's
-/// exports, in percent.
+/// Two libraries are paired by common symbols only if these symbols are at least this share of the
+/// old library's exports, in percent.
 const SHARED: usize = 60;
 /// Libraries with fewer exports are not paired by common symbols, because a few common symbols may
 /// be chance.
@@ -168,10 +168,10 @@ fn by_links<'a>(
     right.retain(|file| !taken.contains(&*file.path));
 }
 
-/// Pairs each remaining new file with the old file that had a symbolic or hard link at this path.
-/// The old file may have another counterpart already. A library is paired only with a library of
-/// the same soname: the path of an old link such as `libz.so` may now be a library of another
-/// release.
+/// Pairs each remaining new file with the old file that had a symbolic or hard link at the path of
+/// the new file. The old file may have another counterpart already. A library is paired only with a
+/// library of the same soname: the path of an old link such as `libz.so` may now be a library of
+/// another release.
 fn by_old_names<'a>(
     left: &mut Vec<&'a File>,
     (old, right): (&'a Side<'_>, &mut Vec<&'a File>),

@@ -9,10 +9,10 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// The entries of the search path that the new file does not have. The search path is RUNPATH, or
-/// RPATH if there is no RUNPATH. The entries are as written in the old file, without store hashes.
-/// They are compared relative to the prefix and without version numbers, because prefix and release
-/// may differ.
+/// The entries of the old file's search path that the new file's search path lacks. The search path
+/// is RUNPATH, or RPATH if there is no RUNPATH. The entries are as written in the old file, without
+/// store hashes. They are compared relative to the prefix and without version numbers, because
+/// prefix and release may differ.
 pub(super) fn lost(old: &File, new: &File) -> BTreeSet<Vec<u8>> {
     let now: BTreeSet<Vec<u8>> = entries(new).iter().map(|entry| plain(new, entry)).collect();
     let is_lost = |entry: &Vec<u8>| !entry.is_empty() && !now.contains(&plain(old, entry));

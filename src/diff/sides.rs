@@ -118,18 +118,18 @@ impl<'a> Side<'a> {
         side
     }
 
-    /// True if the exports of the files are known. In a report, `--facts` writes them.
+    /// True if the exports of the files are known. A report has them only if `--facts` was given.
     pub(super) fn has_exports(&self) -> bool {
         self.knows(|file| file.exports.is_some())
     }
 
-    /// True if the imports of the files are known. In a report, `--facts` writes them.
+    /// True if the imports of the files are known. A report has them only if `--facts` was given.
     pub(super) fn has_imports(&self) -> bool {
         self.knows(|file| file.imports.is_some())
     }
 
-    /// True if the kinds of the files are known. Reports of earlier releases have neither kinds nor
-    /// first versions.
+    /// True if the kinds of the files are known. Reports of earlier releases of linkaudit have
+    /// neither kinds nor first versions.
     pub(super) fn has_kinds(&self) -> bool {
         self.knows(|file| file.kind.is_some() || file.first_version.is_some())
     }
@@ -192,7 +192,7 @@ impl<'a> Side<'a> {
         self.own().flat_map(|file| file.needed.iter().map(|need| &*need.name)).collect()
     }
 
-    /// The first audited file with this soname or, without a soname, this file name.
+    /// The first audited file with this soname. A file without a soname is found by its file name.
     pub(super) fn library(&self, soname: &[u8]) -> Option<&'a File> {
         self.by_soname.get(soname).copied()
     }
@@ -228,7 +228,7 @@ impl<'a> Side<'a> {
         names.find_map(|path| self.unread.lacks_release(&below_prefix(file, path)))
     }
 
-    /// For each file, the number of its needs without a file.
+    /// For each file, the number of its needed libraries that were not found.
     pub(super) fn missing(&self) -> FastMap<&'a Path, usize> {
         let mut out = FastMap::default();
         for file in self.own() {

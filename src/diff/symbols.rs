@@ -21,7 +21,7 @@ pub(super) struct Change {
 enum ChangeKind {
     /// The symbol is gone.
     Gone,
-    /// The symbol has versions, but no longer this one.
+    /// The symbol still has versions, but the old version is gone.
     Version,
     /// The symbol no longer has a version. If the library still defines the old version, loaders
     /// still bind references with that version.

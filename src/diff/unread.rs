@@ -17,7 +17,7 @@ pub(super) const RULES: [&str; 2] = ["malformed", "unreadable"];
 #[derive(Default)]
 pub(super) struct UnreadPaths<'a> {
     by_path: FastMap<Vec<u8>, &'a ReportFinding>,
-    /// The paths whose files are not in the report.
+    /// The paths of `by_path` at which the report has no file.
     lacking: FastSet<Vec<u8>>,
     /// The paths of `lacking` without version numbers, each with its finding.
     releases: FastMap<Vec<u8>, &'a ReportFinding>,
@@ -63,7 +63,8 @@ impl<'a> UnreadPaths<'a> {
         self.damaged.contains(&*file.path)
     }
 
-    /// The finding about `path` or a directory above it, if the report has no file there.
+    /// The finding about `path` or a directory above it. `None` if the report has a file at the
+    /// path of the finding.
     pub(super) fn lacks(&self, path: &[u8]) -> Option<&'a ReportFinding> {
         let at = |path: &[u8]| {
             let finding = self.by_path.get(path)?;
@@ -77,7 +78,8 @@ impl<'a> UnreadPaths<'a> {
         self.releases.get(&without_numbers(path)).copied()
     }
 
-    /// The finding of this side about the file of `finding`, a finding of the other side.
+    /// The finding of this side about an unread file or directory that hides `finding`, a finding
+    /// of the other side. The unread path is the path of `finding`, or a directory above it.
     pub(super) fn hides(&self, finding: &ReportFinding) -> Option<&'a ReportFinding> {
         around(&below(finding), |path| self.by_path.get(path).copied())
     }

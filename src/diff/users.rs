@@ -10,12 +10,13 @@ use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The files that refer to some symbols. Each report has one environment.
+/// The files that refer to some symbols. Each report has one `Environment`.
 #[derive(Default)]
 pub(super) struct Users<'a> {
     environments: Vec<Environment<'a>>,
-    /// For each of `environments`, one with the same files, whose needs are resolved with the
-    /// libraries of the new report. Empty unless [`Self::of_dropped`] made this value.
+    /// For each of `environments`, a second one with the same files. It resolves the needs of these
+    /// files with the libraries of the new report. Empty unless [`Self::of_dropped`] made this
+    /// value.
     after: Vec<Environment<'a>>,
 }
 
@@ -79,7 +80,7 @@ impl<'a> Users<'a> {
     }
 
     /// The plugins that use a symbol of a program: shared objects that refer to the symbol. Empty
-    /// if another program, or a library that a file needs, also defines the symbol.
+    /// if another program also defines the symbol, or if a library that any file needs does.
     fn plugins(&self, change: &Change, pair: [&File; 2]) -> BTreeSet<&Path> {
         if self.environments.iter().any(|own| own.is_defined_elsewhere(change, pair)) {
             return BTreeSet::new();

@@ -1,7 +1,7 @@
-//! A first policy for a prefix that has findings. It accepts all findings in few entries, except
-//! findings about unread files and about waivers. It extends the policies of the report, whose
-//! waivers and levels still apply. An entry covers findings of one rule and one cause. The reason
-//! of an entry is a placeholder that a person must replace.
+//! A first policy for a prefix that has findings. A few entries accept all findings, except
+//! findings about unread files and about waivers. The first policy extends the policies of the
+//! report, and their waivers and levels still apply. An entry covers findings of one rule and one
+//! cause. The reason of an entry is a placeholder that a person must replace.
 
 use super::Emitted;
 use super::policy_waivers::{pattern, string};
@@ -21,9 +21,9 @@ const MOST_FILES: usize = 4;
 /// Maximum number of symbols or targets that an entry names.
 const MOST_NAMES: usize = 50;
 
-/// Makes the text of the first policy, which extends the policies `extends`. `day` is the date in
-/// its first comment and in the reasons. The findings of a rule and cause get no entry if TOML
-/// cannot hold one of their names.
+/// Makes the text of the first policy. `extends` names the policies that it extends. `day` is the
+/// date in its first comment and in the reasons. The findings of a rule and cause get no entry if
+/// TOML cannot hold one of their names.
 pub fn first_policy(report: &Report, extends: &[String], day: &str) -> Emitted {
     let mut out = Emitted::default();
     let mut text = format!(
@@ -98,9 +98,9 @@ fn entries(rule: &str, findings: &[&ReportFinding], day: &str) -> Result<Vec<Str
     Ok(all)
 }
 
-/// The glob for the names that `key` returns. `None` if a finding has no such name. Also `None`
-/// if a glob cannot hold the names: there are more than [`MOST_NAMES`], or one of several has a
-/// comma. The error is a name that cannot be written.
+/// The glob for the names that `key` returns. `None` if a finding has no such name. Also `None` if
+/// a glob cannot hold the names: there are more than [`MOST_NAMES`], or there are several and one
+/// of them has a comma. The error is a name that cannot be written.
 fn alternatives<'f>(
     findings: &[&'f ReportFinding],
     key: impl Fn(&'f ReportFinding) -> Option<&'f [u8]>,

@@ -197,9 +197,9 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     out
 }
 
-/// Writes the line that reads the prefix from the script's argument: on another system, the same
-/// files may be at their installed paths. The default is `here`; `None` makes the argument
-/// required.
+/// Writes the line that reads the prefix from the script's argument. A user gives it, for example,
+/// if the same files are at their installed paths on another system. The default is `here`; `None`
+/// makes the argument required.
 fn argument(here: Option<&Path>, out: &mut Vec<u8>) {
     let Some(here) = here else {
         out.extend(b"# usage: sh SCRIPT PREFIX\nset -u\nprefix=${1?usage: sh SCRIPT PREFIX}\n");

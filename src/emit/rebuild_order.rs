@@ -58,8 +58,8 @@ impl Order<'_> {
         }
     }
 
-    /// The file of the report that a loader opens by `path`. If no file has this path, a file in
-    /// the same directory whose soname is the file name in `path`.
+    /// The file of the report that a loader opens by `path`. If no file has this path, the result
+    /// is a file in the same directory whose soname is the file name in `path`.
     fn real(&self, path: &Path) -> Option<PathBuf> {
         if self.files.contains_key(path) {
             return Some(path.to_path_buf());

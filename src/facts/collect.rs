@@ -74,9 +74,9 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// Sets the prefix that the user stated. A file in this prefix gets its real path, even if
-    /// the walk found only links to the file. The path of the file then does not depend on which
-    /// part of the prefix is audited.
+    /// Sets the prefix that the user stated. The recorded path of a file in this prefix is its real
+    /// path, even if the walk found only links to the file. The recorded path then does not depend
+    /// on which part of the prefix is audited.
     pub fn state_prefix(&mut self, prefix: Option<&Path>) {
         self.prefix = prefix.map(Path::to_path_buf);
     }

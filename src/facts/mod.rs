@@ -94,8 +94,8 @@ pub enum Content {
 }
 
 impl FileFacts {
-    /// The real path of the file if it is started as `path`: of several hard links, the one that
-    /// `path` names. A relative `path` is below `cwd`.
+    /// The real path of the file if it is started as `path`. If the file has several hard links,
+    /// the result is the hard link that `path` names. A relative `path` is below `cwd`.
     pub fn started_as(&self, path: &[u8], cwd: &Path) -> &Path {
         self.other_hard_link(path, cwd).unwrap_or(&self.real)
     }
@@ -171,8 +171,8 @@ pub enum Need {
         /// The target of the loader, which skips files for other targets. `None` to accept any
         /// file.
         target: Option<Target>,
-        /// The batch of a long list that ends with these paths; `None` for other paths. Paths of a
-        /// batch that do not exist are not stored.
+        /// The batch that these paths complete, for a search in a long list of directories. `None`
+        /// for other searches. Paths of a batch that do not exist are not stored.
         batch: Option<ProbeBatch>,
     },
     /// The answer to [`Corpus::is_directory`] for this path.

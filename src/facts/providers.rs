@@ -1,6 +1,6 @@
 //! Finds the files that define requested names, among the audited files and the files of
-//! `--lib-path`. One pass over the GNU hash table of a file finds all its definitions. `collect`
-//! searches the archives.
+//! `--lib-path`. One pass over the GNU hash table of a file finds all requested names that the file
+//! defines. `collect` searches the archives.
 
 use super::replacing::is_replacement;
 use super::{Content, Corpus};

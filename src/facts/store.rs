@@ -1,6 +1,6 @@
 //! The interface through which the resolver asks for facts. A fact is known, is not read yet, or
 //! cannot be read because of a system error. [`View`](super::View) is the store of a run; a test
-//! provides its own.
+//! provides its own store.
 
 use super::{FileFacts, Need, PathState, ProbeBatch};
 use crate::format::elf::Object;

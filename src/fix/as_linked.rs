@@ -72,11 +72,10 @@ pub(super) fn refusals(
     out
 }
 
-/// Finds the fixes with a member that refers to a name that only indirect libraries define. An
-/// indirect library is loaded with the object, but the object does not need it directly. Linkers
-/// therefore reject the reference. Returns the first member of each fix, with the reason in words.
-/// Used for objects that are linked from a merged archive, because [`refusals`] does not model
-/// their link.
+/// Finds the fixes with a reference to a name that only indirect libraries define. An indirect
+/// library is loaded with the object, but the object does not need it directly. Linkers therefore
+/// reject the reference. Returns the first member of each fix, with the reason in words. Used for
+/// objects that are linked from a merged archive, because [`refusals`] does not model their link.
 pub(super) fn indirect(audit: &Audit, solution: &Solution) -> Vec<(MemberId, String)> {
     let Some(object) = audit.corpus.files[solution.file].object() else { return Vec::new() };
     let found = IndirectLibraries::new(audit, solution.file, object);
@@ -118,8 +117,8 @@ impl<'a> IndirectLibraries<'a> {
         Self { audit, direct, loaded: audit.libraries_of(&[file]) }
     }
 
-    /// The reason why a linker does not find `name`, in words. `None` unless an indirect library,
-    /// and no direct library, defines the name.
+    /// The reason why a linker does not find `name`, in words. `None` if a direct library defines
+    /// the name, or if no library does.
     fn reason(&self, name: &[u8]) -> Option<String> {
         if self.direct.define(name) {
             return None;
@@ -134,10 +133,10 @@ impl<'a> IndirectLibraries<'a> {
 
 /// The libraries from which the link of `file` may take definitions. Normally, these are the
 /// libraries that the file needs directly. If a shared object was linked without `-z defs`, members
-/// that a fix adds may use the definitions of all loaded libraries. Such a shared object refers to
-/// a name that neither the object nor its direct needs define, and the audit does not report this
-/// name as undefined. Another loaded object, such as the program that opens the shared object, then
-/// defines the name.
+/// that a fix adds may use the definitions of all loaded libraries. Evidence of such a link is a
+/// reference to a name that neither the object nor its direct needs define, and that the audit does
+/// not report as undefined. Another loaded object, such as the program that opens the shared
+/// object, then defines the name.
 fn libraries<'a>(audit: &'a Audit, file: FileId, object: &Object) -> Libraries<'a> {
     let linked = audit.linked_libraries(file);
     if output_kind(object) != OutputKind::Shared {
@@ -252,9 +251,9 @@ impl LinkWithFixes<'_> {
         None
     }
 
-    /// The first archive whose index lacks a symbol for which the link takes one of its members,
-    /// with the reason in words. GNU ld finds members by the index alone; lld and mold do not read
-    /// the index.
+    /// The first archive whose index lacks a symbol, although the link takes a member of the
+    /// archive for this symbol. The archive comes with the reason in words. GNU ld finds members by
+    /// the index alone; lld and mold do not read the index.
     fn unlisted(&self, coverage: &Coverage) -> Option<(Which, String)> {
         let library = &self.audit.library;
         let mut indexes = self.indexes.borrow_mut();
@@ -287,8 +286,8 @@ impl LinkWithFixes<'_> {
 
     /// The first reason why the members that one linker selects do not link; `None` if they link.
     /// In this case, the set of the members is added to `clean`, and an equal set is not checked
-    /// again. A subset is checked: it may lack a member that hides a symbol, or the member with the
-    /// section for a name such as `__start_foo`.
+    /// again. A subset of a clean set is checked too: it may lack a member that hides a symbol, or
+    /// the member with the section for a name such as `__start_foo`.
     fn of_linker(
         &self,
         parts: &[&SymbolClosure],

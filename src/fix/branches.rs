@@ -1,6 +1,6 @@
-//! Selects the sets of a variable or target that an archive joins. A set has the values of one
-//! command. The archive joins an unconditional set, or the sets of the branch whose archives fit
-//! best. `place` calls this module.
+//! Selects the sets that an archive joins, among the sets of a variable or target. A set has the
+//! values of one command. The archive joins an unconditional set, or the sets of the branch whose
+//! archives fit best. `place` calls this module.
 
 use super::targets::Neighbours;
 use crate::audit::Audit;
@@ -119,8 +119,8 @@ pub(super) fn is_loop_body(list: &DepsList, set: &Set) -> bool {
     !has_candidate && !set.blocks.is_empty() && is_body()
 }
 
-/// If the values of several commands together are sorted, the indices of the sets that have the
-/// names directly before and after `word`. Empty for targets with several scopes.
+/// The indices of the sets that have the names directly before and after `word`. Empty if the
+/// values of all commands together are not sorted, and for targets with several scopes.
 fn sorted_place(mut sets: Vec<(usize, &Set)>, word: &[u8]) -> Vec<usize> {
     sets.arrange_by_key(|(_, set)| set.rank);
     let scope = |set: &Set| (set.origin == SetCommand::Link, set.is_private, set.is_interface);

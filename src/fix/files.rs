@@ -1,8 +1,8 @@
 //! Suggests fixes for missing files and components. If a text file of a package names a missing
-//! file, or a policy requires one, the fix installs this file. If a component is missing, the fix
-//! builds the component. The suggested source is a file of the same name in a prefix with missing
-//! files, or below `--lib-path`. These fixes are never verified, because a file of that name may be
-//! a different one.
+//! file, or a policy requires a missing file, the fix installs the missing file. If a component is
+//! missing, the fix builds the component. The suggested source is a file of the same name in a
+//! prefix with missing files, or below `--lib-path`. These fixes are never verified, because the
+//! source may be a different file of the same name.
 
 use crate::audit::named_below;
 use crate::finding::{Finding, Findings, Fix, FixKind, Proof};

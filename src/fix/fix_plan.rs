@@ -22,7 +22,8 @@ pub struct FixPlan {
     /// The shared libraries in `order`, each with the path by which builds link it: its development
     /// link, or its own path.
     pub libraries: BTreeMap<PathBuf, PathBuf>,
-    /// The files in `order` that the option `-lNAME` may not find, each with the form that does.
+    /// The files in `order` that the option `-lNAME` may not find, each with the form of option
+    /// that links the file.
     pub link_by: BTreeMap<PathBuf, LinkBy>,
     /// Files whose dynamic sections change, in the order of their paths.
     pub patches: Vec<ElfPatch>,
@@ -41,8 +42,8 @@ impl FixPlan {
         self.libraries.get(file).map_or(file, PathBuf::as_path)
     }
 
-    /// Fills `link_by`. Linkers search all directories of a line for each option, in their order.
-    /// In each directory, they prefer `libNAME.so` to `libNAME.a`.
+    /// Fills `link_by`. For each option, linkers search all directories of the link line, in the
+    /// order of the line. In each directory, they prefer `libNAME.so` to `libNAME.a`.
     pub(super) fn find_link_forms(&mut self, tree: &dyn Tree) {
         let mut dirs: Vec<&Path> = Vec::new();
         let mut forms = BTreeMap::new();

@@ -74,8 +74,8 @@ pub(super) struct Entering<'f> {
 }
 
 /// The references to local symbols of groups that the link may discard. A reference from a second
-/// group is left out if every other object with a copy of the first group also has the second
-/// group. A linker then discards both groups together. `is_inside` is as in [`discardable`].
+/// group is left out if every other object with a copy of the symbol's group also has a copy of the
+/// second group. A linker then discards both groups together. `is_inside` is as in [`discardable`].
 pub(super) fn entering<'f>(
     facts: &'f FastMap<MemberId, LinkFacts>,
     is_inside: &dyn Fn(&[u8]) -> bool,

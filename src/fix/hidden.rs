@@ -15,8 +15,8 @@ use crate::text::show;
 
 /// The members with a hidden reference that no object of the link can satisfy, each with the
 /// reason. The result has only names that no object defines. In addition, the object or a library
-/// must refer to the name strongly, or a library must define the name and a member refer to it
-/// strongly. `is_defined` is true for names that an object defines.
+/// must refer to the name strongly, or a library must define the name while a member refers to the
+/// name strongly. `is_defined` is true for names that an object defines.
 pub(super) fn members(
     audit: &Audit,
     (object, libraries): (&Object, &Libraries<'_>),

@@ -1,6 +1,6 @@
 //! Suggestions from `[[provider]]` entries of policies: the archive that defines an undefined
-//! symbol, and the list of that archive. Suggestions are never verified, and only findings without
-//! another fix get them.
+//! symbol, and the list to which this archive is added. Suggestions are never verified, and only
+//! findings without another fix get them.
 
 use crate::finding::Findings;
 use crate::finding::{Fix, FixKind, Proof};

@@ -20,8 +20,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
 /// Attaches fixes to findings about undefined symbols, and returns the libraries to link. If
-/// `solutions` has archives for a symbol, a library is chosen only if the library is verified and
-/// the archives are not (`proofs`).
+/// `solutions` has archives for a symbol, a library is chosen only if the fix with the library is
+/// verified, and the fix with the archives is not (`proofs`).
 pub(super) fn attach(
     audit: &mut Audit,
     plan: &Plan,

@@ -11,8 +11,8 @@ use crate::order;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// For each archive, the archives that it needs: they define names to which the archive refers and
-/// that it does not define itself.
+/// For each archive, the archives that it needs. These define names that the archive refers to and
+/// does not define itself.
 pub(super) type References = BTreeMap<ArchiveId, BTreeSet<ArchiveId>>;
 
 /// The references between archives, limited to the members that the solutions take.

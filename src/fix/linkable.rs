@@ -7,7 +7,8 @@
 //! - they refer to symbols of libraries as if these were in the output
 //! - another copy of a COMDAT group lacks their definitions, or the local symbols that they need,
 //!   or weakly defines a symbol that they define strongly
-//! - they have a hidden reference that no object defines
+//! - they have a hidden reference that no object satisfies, or a weak reference to a name that a
+//!   needed library also leaves undefined
 //!
 //! `prove` and `as_linked` leave a fix with such a member unverified.
 
@@ -112,9 +113,10 @@ struct LinkableCheck<'a> {
     /// The libraries in which the link of the object finds definitions.
     libraries: Libraries<'a>,
     /// Names in the symbol table of the object, each with its binding there. Three kinds of names
-    /// are kept. First, names that new members define strongly or in a COMDAT group with other
-    /// names. Second, names to which new members refer weakly or as hidden. Third, signatures of
-    /// groups to whose local symbols new members refer from outside of the group.
+    /// are kept. First, names that new members define strongly, or in a COMDAT group that defines
+    /// names other than its signature. Second, names to which new members refer weakly or as
+    /// hidden. Third, signatures of the two groups of a reference in a new member: one group has
+    /// the local symbol, and the other group, if any, refers to it.
     inside: FastMap<Box<[u8]>, elf::SymbolBind>,
 }
 

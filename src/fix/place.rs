@@ -261,15 +261,16 @@ const EVERYWHERE: [&[u8]; 2] = [b"link_libraries", b"LLVM_LINK_COMPONENTS"];
 struct Output<'a> {
     path: &'a Path,
     soname: Option<&'a [u8]>,
-    /// The variables and targets that make the file: those named after it or its soname, and the
-    /// variables they refer to. Empty if none is named after it.
+    /// The variables and targets that make the file: those named after the file or its soname, and
+    /// the variables to which these refer. Empty if no variable or target is named after the file.
     own: BTreeSet<&'a [u8]>,
 }
 
 /// The result of following a new name to the links of files.
 struct Traced<'a> {
     trace: Trace<'a>,
-    /// For each file, the links of the targets with its name. `None` if no target has its name.
+    /// For each file, the links of the targets with the file's name. `None` if no target has this
+    /// name.
     links: Vec<Option<Links>>,
 }
 
@@ -369,8 +370,9 @@ impl<'a> Choice<'a> {
         line(Some(first)).filter(|_| rest.iter().all(|link| line(Some(link)).is_some()))
     }
 
-    /// True if a command may reorder values of a link that include the values of `set`, or names
-    /// whose order matters for the new name. If `links` is empty, all variables are checked.
+    /// True if a command may change the order of names in a link. Either it reorders values that
+    /// include the values of `set`, or names whose order matters for the new name. Or it removes
+    /// duplicates of names whose order matters. If `links` is empty, all variables are checked.
     fn may_reorder(
         &self,
         links: &[LinkParts<'_>],

@@ -240,8 +240,8 @@ struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// The fixes for one undefined symbol, starting with the archive that defines it, and the
-    /// evidence about that archive.
+    /// The fixes for one undefined symbol, starting with the fix for the archive that defines it.
+    /// Also the evidence about that archive.
     fn fixes(
         &self,
         file: FileId,
@@ -302,8 +302,9 @@ impl Context<'_> {
         Fix::new(FixKind::LinkArchive, Some(path), proof.clone())
     }
 
-    /// The soname of a C library of the corpus that defines all names that `part` leaves undefined.
-    /// `None` if no C library does. Compilers link the C library unless `-nostdlib` is given.
+    /// The soname of a C library of the corpus. The library defines all names that `part` leaves
+    /// undefined; `None` if no C library does. Compilers link the C library unless `-nostdlib` is
+    /// given.
     fn libc(&self, file: FileId, part: &SymbolClosure) -> Option<String> {
         let files = &self.audit.corpus.files;
         let target = files[file].object()?.header.target();

@@ -97,9 +97,9 @@ fn next(
 }
 
 /// The archives to replace, because they belong to fixes that are not verified. For each such fix,
-/// this is the archive that defines the symbol, if another archive defines the symbol too. If there
-/// is no such archive, the result has the archives on which these fixes depend and that were chosen
-/// among rivals.
+/// this is the archive that defines the symbol, if another archive defines the symbol too. If no
+/// fix has such an archive, the result has the archives on which these fixes depend and that were
+/// chosen among rivals.
 fn refused(
     audit: &Audit,
     (solution, proofs): (&Solution, &Proofs),

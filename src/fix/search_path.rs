@@ -107,8 +107,8 @@ fn step(audit: &Audit, (file, name): &(FileId, Vec<u8>), ways: &Ways) -> Step {
     Step { file: *file, ways: all.collect(), cures }
 }
 
-/// The entry points under which the library `name` of `file` is missing. Only entry points that use
-/// a DT_RPATH are included. Plugins of a host program and `file` itself are left out.
+/// The entry points under which the library `name` that `file` needs is missing. Only entry points
+/// that use a DT_RPATH are included. Plugins of a host program and `file` itself are left out.
 fn programs<'a>(
     audit: &'a Audit,
     file: FileId,

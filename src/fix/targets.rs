@@ -1,6 +1,6 @@
 //! Finds the variables and targets of a list that an archive may join: those that belong to the
-//! file that needs the archive. At their position in the link, a linker that reads each archive
-//! once must find the archive. `place` calls this module.
+//! file that needs the archive. A linker that reads each archive once must find the archive at the
+//! position of the variable or target in the link. `place` calls this module.
 
 use super::link_order::{self, References};
 use crate::audit::Audit;
@@ -174,8 +174,8 @@ impl LinkNeeds {
     /// The names of listed archives that refer to `archive`, and of listed archives to which it
     /// refers, directly or through added archives. A name in both sets is removed from both.
     /// `is_placed` returns true for a name that the lists of this link already contain. If only
-    /// lists of other links contain the name of an added archive, it has no position in this link
-    /// and is left out.
+    /// lists of other links contain the name of an added archive, this archive has no position in
+    /// this link and is left out.
     pub(super) fn neighbours(
         &self,
         archive: ArchiveId,
@@ -312,9 +312,9 @@ pub(super) struct Neighbours<'n> {
     pub(super) needed: BTreeSet<&'n [u8]>,
 }
 
-/// The variables and targets that make the file at `path`: those named after it or its soname, and
-/// the variables they refer to. Empty if none is named after it. `is_target` limits the search to
-/// targets.
+/// The variables and targets that make the file at `path`: those named after the file or its
+/// soname, and the variables to which these refer. Empty if none is named after the file.
+/// `is_target` limits the search to targets.
 pub(super) fn of_file<'l>(
     list: &'l DepsList,
     (path, soname): (&Path, Option<&[u8]>),
@@ -391,10 +391,10 @@ fn sequence<'l>(list: &'l DepsList, name: &'l [u8], in_file: &mut usize) -> Vec<
 
 /// The groups (variables and targets) in `among` in which a linker that reads each archive once
 /// finds a new archive. A group is left out if it comes before a referrer of the new archive, or
-/// after an archive that the new archive needs. If all are left out, the result has the groups with
-/// a referrer, or else all of `among`. `whole` is the list with all sets, which may refer to the
-/// groups in `among`. The flag is false if the comparison takes more than `MOST_COMPARED` steps;
-/// the result then has all of `among`.
+/// after an archive that the new archive needs. If all groups are left out, the result has the
+/// groups with a referrer, or else all of `among`. `whole` is the list with all sets, which may
+/// refer to the groups in `among`. The flag is false if the comparison takes more than
+/// `MOST_COMPARED` steps; the result then has all of `among`.
 pub(super) fn in_link_order<'l>(
     (whole, list): (&DepsList, &'l DepsList),
     among: &BTreeSet<&'l [u8]>,

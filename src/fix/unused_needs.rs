@@ -60,8 +60,8 @@ struct NamedLookups<'t> {
 impl NamedLookups<'_> {
     /// True if a file that is loaded together with `file` may look up a symbol of the unused
     /// library. Such a file uses dlsym, and one of its strings is the name of a symbol that the
-    /// library exports. Names that this file itself defines or refers to are ignored. Also true if
-    /// the strings of this file cannot be read.
+    /// library exports. Names that the user of dlsym itself defines or refers to are ignored. Also
+    /// true if the strings of a user of dlsym cannot be read.
     fn may_find(&mut self, audit: &Audit, finding: &Finding, file: FileId) -> bool {
         let Some((unused, library)) = unused_library(audit, finding) else { return false };
         let Some((closure, _)) = site(audit, file) else { return false };
@@ -114,9 +114,9 @@ fn site(audit: &Audit, file: FileId) -> Option<(&Closure, ModuleId)> {
     })
 }
 
-/// True if the file refers to a symbol that only this library defines among the libraries that the
-/// file loads. The reference binds to another definition now, such as one in the program. Another
-/// program may lack the symbol.
+/// True if the file refers to a symbol that the unused library defines, and no other library that
+/// the file loads defines the symbol. The reference binds to another definition now, such as one in
+/// the program. Another program may lack the symbol.
 fn is_only_definer(audit: &Audit, finding: &Finding, file: FileId, patch: &Patch) -> bool {
     let object_of = |file: FileId| audit.corpus.files[file].object();
     let library = unused_library(audit, finding);

@@ -1,6 +1,6 @@
 //! Copies of a COMDAT group in which a name is strong in one copy and weak in another. lld resolves
-//! the name to the strong definition, and then discards the copy that has it. lld therefore reports
-//! the name as undefined (`ObjFile::postParse`).
+//! the name to the strong definition, and then discards the copy with this definition. lld
+//! therefore reports the name as undefined (`ObjFile::postParse`).
 
 use crate::audit::Audit;
 use crate::format::archive::{LinkFacts, SymbolKind};

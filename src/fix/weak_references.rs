@@ -12,7 +12,8 @@ use crate::id::{FastMap, FastSet, MemberId};
 use crate::text::show;
 
 /// The members with a weak reference that no file satisfies, to a name that a needed library also
-/// leaves undefined. Each has its reason. `is_defined` is true for names that an object defines.
+/// leaves undefined. Each member comes with the reason. `is_defined` is true for names that an
+/// object defines.
 pub(super) fn members(
     audit: &Audit,
     (object, libraries): (&Object, &Libraries<'_>),

@@ -74,7 +74,7 @@ pub fn commands(text: &[u8]) -> impl Iterator<Item = Result<CommandInvocation, S
 struct Lexer<'t> {
     text: &'t [u8],
     at: usize,
-    /// The line number at the offset `counted`. The next count of line ends starts there.
+    /// The line number at the offset `counted`, from which the next call of `line` counts on.
     line: u32,
     counted: usize,
 }
@@ -237,7 +237,7 @@ impl Lexer<'_> {
         Some(())
     }
 
-    /// Skips `$(NAME)`, which CMake passes on to make. False if there is none at the current
+    /// Skips `$(NAME)`, which CMake passes on to make. False if no `$(NAME)` begins at the current
     /// position.
     fn make_reference(&mut self) -> bool {
         let Some(rest) = self.rest().strip_prefix(b"$(") else { return false };

@@ -1,5 +1,6 @@
-//! Specs files of GCC. [`parse`] splits a file into specs as `read_specs` in `gcc/gcc.cc` does.
-//! It keeps only the words outside of conditions (`%{…}`): GCC uses these words with all options.
+//! Specs files of GCC. [`parse`] splits a file into specs as `read_specs` in `gcc/gcc.cc` does. It
+//! keeps only the words outside of conditions (`%{…}`), because GCC uses these words with any
+//! options.
 //!
 //! Substitutions (`%…`) are not evaluated. A word with a substitution is left out. The exception is
 //! a word whose only substitution is a `%s` at its end.
@@ -18,20 +19,21 @@ pub struct SpecsWord<'a> {
 pub struct Spec<'a> {
     /// The name of the spec, without the star.
     pub name: &'a [u8],
-    /// True if the text is added to an existing spec of this name.
+    /// True if GCC appends the text to an existing spec of this name.
     pub is_added: bool,
     /// The words outside of conditions, except words with substitutions.
     pub words: Vec<SpecsWord<'a>>,
 }
 
-/// The specs of a specs file, and the files that it includes.
+/// The specs in a specs file, and the files that this file includes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Specs<'a> {
     /// All specs of the kind `*name:`, in the order of the file.
     pub specs: Vec<Spec<'a>>,
     /// Files that `%include <…>` names. GCC stops if one of them is missing.
     pub includes: Vec<SpecsWord<'a>>,
-    /// True if GCC stops with an error at a line. The lines after it are not read.
+    /// True if GCC stops with an error at a line of the file. The lines after that line are not
+    /// read.
     pub is_broken: bool,
 }
 
@@ -107,7 +109,8 @@ fn skip_blank(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The end of the last line of the spec at `start`: an empty line or the end of the file follows.
+/// The end of the last line of the spec that begins at `start`. An empty line or the end of the
+/// file follows that line.
 fn end_of_spec(text: &[u8], start: usize) -> usize {
     let ends = |at: &usize| text[*at] == b'\n' && matches!(text.get(*at + 1), None | Some(b'\n'));
     (start..text.len()).find(ends).unwrap_or(text.len())

@@ -26,13 +26,13 @@ pub struct Reading {
     pub classes: Classes,
     /// True to keep the dynamic tables of every object, even of a large program without DT_SONAME.
     pub tables: bool,
-    /// True to drop the dynamic tables after parsing. A later step reads the tables that it needs
-    /// from the file again.
+    /// True to drop the dynamic tables after parsing. A later step that needs a table reads the
+    /// table from the file again.
     pub lean: bool,
     /// True to read the symbol index of each archive whose members are read.
     pub index: bool,
-    /// True to keep all names that archive members define, even names without a reference. These
-    /// names are compared with the index of the archive and with the symbols of a library.
+    /// True to keep all names that archive members define, even names to which no file refers. The
+    /// audit compares these names with the index of the archive and with the symbols of a library.
     pub names: bool,
     /// True to read the relocations of each object together with the object.
     pub relocations: bool,
@@ -122,8 +122,8 @@ pub struct Defect {
     /// The defect, such as `lies in no PT_LOAD`: the end of a sentence that begins with
     /// [`Self::place`].
     pub what: &'static str,
-    /// The file offset at which the table should end, if the file ends earlier. `None` for all
-    /// other defects.
+    /// For a table that extends past the end of the file: the file offset at which the table should
+    /// end. `None` for all other defects.
     pub end: Option<u64>,
     /// True if `offset` is an address in memory that maps to no offset in the file.
     pub is_address: bool,

@@ -17,8 +17,8 @@ pub const MOST: u64 = 1 << 20;
 /// Upper bound, in bytes, for a variable's value after its references are replaced
 /// (`PKGCONF_BUFSIZE`).
 const MOST_VALUE: usize = 65_535;
-/// Upper bound, in bytes, for all values of one file together. Each variable may refer twice to the
-/// previous one, which doubles the size at every step.
+/// Upper bound, in bytes, for all values of one file together. A variable may refer twice to the
+/// variable before it. In a chain of such variables, each value is twice as long as the one before.
 const MOST_VALUES: usize = 8 << 20;
 
 /// The fields of one package file that the audit uses.
@@ -36,7 +36,7 @@ pub struct PkgConfig {
     pub cflags: Vec<Flag>,
     /// The flags of `Libs`, in the order of the file.
     pub libs: Vec<Flag>,
-    /// The reason why a part of the file is unknown, if there is one.
+    /// The reason why a value of the file could not be computed; `None` if all values are known.
     pub defect: Option<&'static str>,
 }
 

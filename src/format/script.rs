@@ -23,9 +23,9 @@ pub enum ScriptInput {
     Named(ScriptName),
     /// A name in AS_NEEDED inside of INPUT or GROUP, like a library after `--as-needed`.
     AsNeeded(ScriptName),
-    /// A comma in the list of INPUT or GROUP. Only GNU ld accepts a comma there. If no white
-    /// space precedes the comma, it is part of an unquoted name, and the next item of the list is
-    /// that name.
+    /// A comma in the list of INPUT or GROUP. Only GNU ld accepts a comma there. A comma that
+    /// directly follows an unquoted name is part of that name. The next item is then the name with
+    /// its comma.
     Comma,
     /// `GROUP(`: linkers search the archives up to [`Self::EndGroup`] repeatedly.
     StartGroup,
@@ -57,8 +57,8 @@ pub enum ScriptCommand {
 }
 
 impl ScriptCommand {
-    /// The keyword of the command if mold does not support the command; empty for an assignment
-    /// and for VERSION.
+    /// The keyword of a command that mold does not support. Empty for assignments and VERSION,
+    /// which mold supports.
     pub fn keyword(&self) -> &'static str {
         match self {
             Self::Extern(_) => "EXTERN",
@@ -109,7 +109,8 @@ impl OutputFormat {
     }
 }
 
-/// The format that a script names with OUTPUT_FORMAT; `None` without one, or for an unknown name.
+/// The format that a script names with OUTPUT_FORMAT. `None` if the script has no OUTPUT_FORMAT, or
+/// if the named format is not in the table.
 pub fn output_format(text: &[u8]) -> Option<OutputFormat> {
     let tokens = tokens(text)?;
     let name = tokens.windows(3).find_map(|three| match three {
@@ -139,7 +140,7 @@ enum Token<'t> {
 }
 
 impl<'t> Token<'t> {
-    /// The quote around the token, or the empty string, and the text of the token.
+    /// The quote character around the token (empty if there is none), and the text of the token.
     fn text(&self) -> (&'static [u8], &'t [u8]) {
         match self {
             Self::Open => (b"", b"("),
@@ -327,8 +328,9 @@ fn joined(tokens: &[Token<'_>]) -> Vec<u8> {
     tokens.iter().flat_map(text).collect()
 }
 
-/// Words, punctuation and quoted names. `None` if a comment or a quote has no end, or if a NUL is
-/// outside of both. In INPUT and GROUP, a comma does not end a word (`INPUTLIST` in `ld/ldlex.l`).
+/// Words, punctuation and quoted names. `None` if a comment or a quoted name has no end, or if a
+/// NUL stands outside of comments and quoted names. In INPUT and GROUP, a comma does not end a word
+/// (`INPUTLIST` in `ld/ldlex.l`).
 fn tokens(text: &[u8]) -> Option<Vec<Token<'_>>> {
     let mut out = Vec::new();
     let (mut at, mut depth, mut list) = (0, 0_usize, None);

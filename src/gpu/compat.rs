@@ -72,7 +72,7 @@ pub fn members(name: &str) -> &'static [&'static str] {
     GENERIC.iter().find(|(generic, _)| *generic == name).map_or(&[], |(_, members)| members)
 }
 
-/// The kind of the best code for a device, in order of preference.
+/// The kind of the best code for a device. The kinds are in order of preference.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum DeviceCoverage {
     /// Code for the device itself.
@@ -134,9 +134,9 @@ fn of_one(device: &TargetId, offer: &TargetCode, profile: Profile) -> DeviceCove
     }
 }
 
-/// The first code that `device` cannot run only because the code is in a compressed bundle. The
-/// patched runtime lets `device` run code for that processor, but does not look for it in
-/// compressed bundles. `None` if there is no such code, or if other code covers the device.
+/// The first code that `device` could run if the code were not in a compressed bundle. The patched
+/// runtime lets `device` run code for that processor, but does not search compressed bundles for
+/// such code. `None` if there is no such code, or if other code covers the device.
 pub fn blocked<'o>(
     device: &TargetId,
     offers: &'o [TargetCode],

@@ -31,15 +31,15 @@ pub const TENSILE: &[Tensile] = &[
 /// The code objects in one directory, or the kpack files of one program or library.
 #[derive(Clone, Debug)]
 pub struct DataSet {
-    /// The path of the directory. For kpack files, their own path, in which `@GFXARCH@` may stand
-    /// for the GPU.
+    /// The path of the directory. For kpack files, the path of the files themselves, in which
+    /// `@GFXARCH@` may stand for the GPU.
     pub dir: Arc<Path>,
     /// The program or library that loads the code objects. `None` if no file of the run is known to
     /// load them.
     pub library: Option<FileId>,
-    /// True for Tensile data. The set then offers the targets that have an index. If the index
-    /// `TensileLibrary.dat` exists, it serves all targets, and the targets come from the code
-    /// objects.
+    /// True for Tensile data. `offers` then has the targets that have an index. If the index
+    /// `TensileLibrary.dat` exists, it serves all targets, and `offers` has the targets of the code
+    /// objects instead.
     pub is_tensile: bool,
     /// The targets for which the data set has code, sorted.
     pub offers: Vec<TargetCode>,
@@ -64,7 +64,7 @@ pub enum DataDefect {
         /// File name of one code object for the target.
         file: Vec<u8>,
     },
-    /// An index names a library that has no code object.
+    /// An index names a Tensile library (a set of kernels) that has no code object.
     NoCode {
         /// File name of the index.
         index: Vec<u8>,
@@ -80,8 +80,8 @@ pub enum DataDefect {
         /// Number of code objects that no index names.
         count: usize,
     },
-    /// A file with code for several targets lacks a target of the data set, or a target has no
-    /// helper file.
+    /// A file with code for several targets lacks code for a target of the data set. Or a target
+    /// has no helper file, although another target has one.
     Fewer {
         /// Name of the file; `Kernels.so-000-*.hsaco` for helper files.
         file: Vec<u8>,
@@ -221,7 +221,8 @@ fn tensile_faults(
     helpers(listing, offers, out);
 }
 
-/// The defect of a name in an index: the file is missing, or the library has no code object.
+/// The defect of a name in an index: the file is missing, or the library has no code object. `None`
+/// if the name has no defect.
 fn missing(listing: &Listing, index: &[u8], value: &[u8]) -> Option<DataDefect> {
     let of_file = |file: Vec<u8>| {
         let is_there = listing.names.contains(&file);
@@ -277,7 +278,7 @@ fn is_named(listing: &Listing, named: &BTreeSet<&[u8]>, name: &[u8]) -> bool {
 /// Prefix of the names of helper files. Helpers hold kernels that all libraries of a target use.
 const HELPERS: &[u8] = b"Kernels.so-000";
 
-/// Reports targets without helpers, if other targets have them.
+/// Reports targets that have no helper file, if another target has one.
 fn helpers(listing: &Listing, offers: &BTreeSet<TargetCode>, out: &mut BTreeSet<DataDefect>) {
     let files = listing.names.iter().filter(|name| is_code(name) && name.starts_with(HELPERS));
     let has: Vec<TargetId> = files.filter_map(|name| target_of(name)).collect();
@@ -296,7 +297,7 @@ fn helpers(listing: &Listing, offers: &BTreeSet<TargetCode>, out: &mut BTreeSet<
     }
 }
 
-/// Reports files that have code for several targets, but lack some targets of the set.
+/// Reports files that have code for several targets, but lack a target of the data set.
 fn shorter_files(listing: &Listing, offers: &BTreeSet<TargetCode>, out: &mut BTreeSet<DataDefect>) {
     for (name, code) in &listing.code {
         if target_of(name).is_some() || code.len() < 2 {
@@ -317,8 +318,8 @@ fn shorter_files(listing: &Listing, offers: &BTreeSet<TargetCode>, out: &mut BTr
 }
 
 /// The path of the data directory for the Tensile library at the path `library`. The directory need
-/// not exist. Upstream installs the data in its subdirectory `library`, Debian in
-/// `VERSION/library`. `None` if the path `library` has no parent.
+/// not exist. Upstream installs the data in the subdirectory `library` of the data directory,
+/// Debian in `VERSION/library`. `None` if the path `library` has no parent.
 pub fn places(library: &Path, kind: Tensile) -> Option<PathBuf> {
     Some(library.parent()?.join(kind.directory))
 }

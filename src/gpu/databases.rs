@@ -1,6 +1,6 @@
-//! Databases of MIOpen and rocFFT, by their names: precompiled kernels, and tuning results. Both
-//! libraries compile a kernel that no database has, so a database for each GPU is optional.
-//! `audit::databases` lists the directories and reads the headers.
+//! Databases of MIOpen and rocFFT, by their names: precompiled kernels, and tuning results. If no
+//! database has a kernel, both libraries compile the kernel at run time, so a database for each GPU
+//! is optional. `audit::databases` lists the directories and reads the headers.
 
 use crate::format::gpu::database::DatabaseHeader;
 use crate::format::gpu::{TargetId, processors};
@@ -71,9 +71,9 @@ pub fn of_miopen(name: &[u8]) -> Option<DatabaseName> {
     Some(DatabaseName { kind, target: Some(target), compute_units })
 }
 
-/// Parses the part of a name before the first dot: a GPU, and the number of its compute units if
-/// there is one. The number is decimal after `_`, else hexadecimal. Only the list of GPUs shows
-/// where the name of the GPU ends: `gfx90878` is a gfx908 with 120 compute units.
+/// Parses the part of a name before the first dot: a GPU, and perhaps the number of its compute
+/// units. The number is decimal after `_`, else hexadecimal. Only the list of GPUs shows where the
+/// name of the GPU ends: `gfx90878` is a gfx908 with 120 compute units.
 fn device(stem: &str) -> Option<(TargetId, Option<u32>)> {
     let fits = |name: &&str| stem.starts_with(*name);
     let longest = processors().filter(fits).max_by_key(|name| name.len())?;

@@ -1,6 +1,6 @@
-//! The device code of audited files, and the GPUs that can run it: code by file, data directories,
-//! the HIP runtime of each process, and the coverage of targets. `audit::gpu` fills these types;
-//! rules and the view `gpu` read them. This module opens no file.
+//! The device code of audited files, and the GPUs that can run it. The types hold the code of each
+//! file, the data directories, the HIP runtime of each process, and the coverage of targets.
+//! `audit::gpu` fills these types; rules and the view `gpu` read them. This module opens no file.
 
 pub mod compat;
 pub mod data;
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// All device code of a run.
 #[derive(Debug, Default)]
 pub struct Devices {
-    /// The device code of each file that has any, with the defects in it.
+    /// The device code, and its defects, of each file that has device code.
     pub files: BTreeMap<FileId, DeviceCode>,
     /// Files whose device code could not be read completely, each with the reason.
     pub unreadable: Vec<(FileId, String)>,

@@ -56,9 +56,9 @@ impl Runtime {
     }
 }
 
-/// The profile that applies, with the reason as a phrase for reports. The policy decides first,
-/// then the path `runtime` of libamdhip64, which may belong to a distribution. Otherwise the
-/// profile is upstream's.
+/// The profile that applies, with the reason as a phrase for reports. If the policy names a
+/// profile, that profile applies. Else, the path `runtime` of libamdhip64 may show which
+/// distribution installed the runtime. Otherwise the profile is upstream's.
 pub fn profile_of(policy: &Gpu, runtime: Option<&Path>) -> (Profile, String) {
     let stated = policy.loader.as_ref().and_then(|(name, _)| Profile::named(name));
     if let Some(profile) = stated {

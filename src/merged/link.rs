@@ -14,8 +14,9 @@ use object::elf;
 use std::sync::Arc;
 
 /// Models the link of `file` by the rules of one linker. The file comes first, then `archives`,
-/// then the shared libraries in `needed`. The archives may define names for the file and for these
-/// libraries; `libraries` define the other names. The result is empty if `file` is not an object.
+/// then the shared libraries in `needed`. The archives may define names for the file and for the
+/// libraries in `needed`; `libraries` are the shared libraries that define other names. The result
+/// is empty if `file` is not an object.
 pub fn link_again(
     (audit, tree): (&Audit, &dyn Tree),
     (file, needed, libraries): (FileId, &[FileId], &Libraries<'_>),

@@ -45,7 +45,8 @@ impl MergedFrom {
     ///
     /// # Errors
     ///
-    /// The list or a relevant set cannot be read (the error has its line), or no set stays.
+    /// The list or a relevant set cannot be read, or no set stays. For a set, the error has the
+    /// line of the defect.
     pub fn listed(&self, library: &ArchiveSet) -> Result<DepsList, String> {
         let mut list = identified(self.list.as_ref().map_err(Clone::clone)?, library);
         let is_named = |set: &Set| self.from.iter().any(|(name, _)| name.as_bytes() == set.name);
@@ -130,8 +131,8 @@ pub struct Sources<'l> {
     /// The key of each member that was looked up ([`ArchiveSet::definitions_key`]). For these keys,
     /// `owners` is complete.
     known: FastSet<u64>,
-    /// For the definitions of a member, the first two eligible archives that have a member with the
-    /// same definitions. The key is the hashes of the definitions, in their order.
+    /// The first two eligible archives that have a member with certain definitions. The key is the
+    /// hashes of these definitions, in their order.
     owners: FastMap<&'l [u64], [Option<ArchiveId>; 2]>,
 }
 

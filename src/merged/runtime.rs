@@ -23,8 +23,8 @@ const LIBC: &[&str] = &[
     "libBrokenLocale.a",
 ];
 
-/// Archives of glibc with names that projects also use. Such an archive is taken as glibc's only
-/// beside `libc.a` or `libc.so`.
+/// Archives of glibc with names that projects also use. The audit takes such an archive as glibc's
+/// only if `libc.a` or `libc.so` is in the same directory.
 const COMMON: &[&str] =
     &["libm.a", "libpthread.a", "libdl.a", "librt.a", "libutil.a", "libresolv.a"];
 
@@ -62,15 +62,15 @@ pub fn is_runtime(path: &Path, is_there: &dyn Fn(&Path) -> bool) -> bool {
         || is_of_tool(path)
 }
 
-/// True for an archive, or the directory of archives, that only one tool links.
+/// True for an archive that only one tool links, and for a directory of such archives.
 pub fn is_of_tool(path: &Path) -> bool {
     lies_in(path, TOOL_DIRS, 0)
 }
 
-/// True if the path has a directory with one of these names directly in a library directory, and at
-/// least `below` components after that directory. A compiler keeps its archives in a subdirectory
-/// for a machine or a version. `below` therefore excludes a project directory that is merely called
-/// `gcc` or `clang`.
+/// True if a directory with one of these names is directly in a library directory, and if at least
+/// `below` components of the path follow that directory. A compiler keeps its archives in a
+/// subdirectory for a machine or a version. `below` therefore excludes a project directory that is
+/// merely called `gcc` or `clang`.
 fn lies_in(path: &Path, names: &[&str], below: usize) -> bool {
     let parts: Vec<&str> = path.iter().map(|part| part.to_str().unwrap_or_default()).collect();
     let is_library_dir = |part: &str| part.starts_with("lib") || part.contains("-linux-");

@@ -72,8 +72,8 @@ fn file_names(facts: &FileFacts) -> impl Iterator<Item = (&Path, &[u8])> {
 }
 
 /// The path by which builds link the library: its development link in a public directory, else its
-/// own path. Links in the directory of the file come first. In one directory, a link comes before
-/// the file itself (`libfoo.so` before `libfoo-1.2.so`).
+/// own path. Symbolic links in the directory of the file come first. In one directory, a symbolic
+/// link comes before the file itself (`libfoo.so` before `libfoo-1.2.so`).
 pub fn link_path(facts: &FileFacts) -> PathBuf {
     let own = (facts.path.parent(), last_part(facts.path.as_os_str().as_bytes()));
     let links =
@@ -188,9 +188,9 @@ pub fn choose(audit: &Audit, file: FileId, mut definers: Definers) -> Choice {
     }
 }
 
-/// Removes from `definers` the libraries that embed another project's archive. Such a library is
-/// beside an archive of the same name that defines none of the symbols that the link would take
-/// from the library. Other archives define all of these symbols.
+/// Removes from `definers` each library that embeds another project's archive. In the directory of
+/// such a library, there is an archive of the same name. This archive defines none of the symbols
+/// that the link would take from the library, and other archives define all of them.
 pub(super) fn drop_embedding(
     audit: &Audit,
     candidates: &[ArchiveId],
@@ -251,8 +251,8 @@ pub(super) fn without_libraries<'s>(
     moved.map(|(name, _)| *name).collect()
 }
 
-/// Selects few libraries that define `names`. The members that are added to the link of `file`
-/// refer to these names. The libraries in `banned` are left out.
+/// Selects a small set of libraries that define `names`, to which the members that are added to the
+/// link of `file` refer. The libraries in `banned` are left out.
 pub(super) fn for_members(
     audit: &Audit,
     file: FileId,

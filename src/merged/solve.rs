@@ -1,6 +1,6 @@
 //! Finds the archives that define a library's undefined symbols, directly or through other
-//! archives. `cover` computes the answer, and this module splits the answer by symbol. The rule
-//! about lists and `fix::propose` share the result, which [`Solved`] caches.
+//! archives. `cover` computes the coverage of all symbols, and this module splits it by symbol.
+//! `fix::propose` and the rule about lists share the result, which [`Solved`] caches.
 
 use super::link::{output_kind, root};
 use super::runtime::{is_of_tool, is_runtime};
@@ -38,7 +38,7 @@ pub struct Solution {
     gain: Gain,
 }
 
-/// The names that members add to a library when its link takes them.
+/// The names that members add to a library when the link of the library takes these members.
 #[derive(Clone, Default)]
 pub struct Gain {
     /// Names that the added members define.
@@ -67,9 +67,9 @@ pub struct SymbolClosure {
     pub opaque: Option<MemberId>,
 }
 
-/// Cached results for rules and fixes. `known` has a result for each pair of a library and the
-/// merged archive that it was linked from, if any. `merged` has, for each list, the archives that
-/// are merged from it.
+/// Cached results for rules and fixes. The key of `known` is a library, with the merged archive
+/// from which the library was linked, if any. `merged` has, for each list, the archives that are
+/// merged from the list.
 #[derive(Default)]
 pub struct Solved {
     known: Mutex<FastMap<(FileId, Option<ArchiveId>), SolveResult>>,
@@ -80,7 +80,7 @@ pub struct Solved {
 type SolveResult = Option<Arc<Solution>>;
 
 impl Solved {
-    /// The archives that `file` lacks; `fat` is the merged archive that it was linked from.
+    /// The archives that `file` lacks; `fat` is the merged archive from which the file was linked.
     pub fn solve(&self, audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> SolveResult {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = known.entry((file, fat));
@@ -102,7 +102,7 @@ impl Solved {
 /// Finds the candidate archives that define the undefined symbols of `file`. `fat` is the merged
 /// archive that the file was linked from. Without `fat`, a symbol that a shared library defines
 /// gets no archive, unless archives that the link needs anyway define all symbols that the link
-/// would take from that library. Linking the library too would give the process two copies of the
+/// would take from that library. With that library too, the process would have two copies of the
 /// code. With `fat`, the missing parts of the merged archive are added even if a shared library
 /// defines them. The archives in `without` are not candidates. `None` if `file` is not an object.
 pub fn solve(
@@ -157,7 +157,7 @@ pub fn solve(
 
 /// The archives among `candidates` that define `symbols` for the file. Shared libraries are
 /// preferred for names that one archive takes from another, and for names that no archive defines.
-/// A library is left out if it has a copy of code that the link takes from an archive anyway.
+/// A shared library is left out if it has a copy of code that the link takes from an archive.
 fn solve_linked(
     of: (&Audit, FileId, &Object),
     fat: Option<ArchiveId>,
@@ -246,7 +246,7 @@ struct Graph {
     output: (LinkOutput, Target),
 }
 
-/// The definition that the link uses for a name: the first strong one, else the first.
+/// The link's definition of a name: the first strong definition, else the first definition.
 #[derive(Clone, Copy)]
 struct Definer {
     /// Index of the member in the graph.
@@ -309,7 +309,7 @@ impl Graph {
         Self { members, definers, links, undefined, supplied, output }
     }
 
-    /// Fills `supplied` with names that a library of `added` defines and none of `linked` does.
+    /// Fills `supplied` with names that libraries of `added` define, but no library of `linked`.
     fn supply(&mut self, audit: &Audit, linked: &Libraries<'_>, added: &[FileId]) {
         let names = self.links.iter().filter(|_| !added.is_empty()).flat_map(|links| &links.open);
         let supplied = names.filter_map(|name| {
@@ -375,8 +375,8 @@ impl Graph {
         Gain { inside, outside }
     }
 
-    /// Visits the members at `firsts` and all that these need, transitively. Calls `taken` with
-    /// each member, and `open` with each name that no member defines.
+    /// Visits the members at `firsts` and all members that these need, transitively. Calls `taken`
+    /// with each member, and `open` with each name that no member defines.
     fn follow(
         &self,
         firsts: Vec<usize>,
@@ -406,7 +406,7 @@ impl Graph {
         members.filter(|(_, member)| wanted.contains(*member)).map(|(at, _)| at).collect()
     }
 
-    /// The closure of the member at `first`: this member and all that it needs, transitively.
+    /// The closure of the member at `first`: this member and, transitively, those that it needs.
     fn part(&self, library: &ArchiveSet, first: usize, linked: &[ArchiveId]) -> SymbolClosure {
         let archive = |at: usize| library.archive_of(self.members[at]);
         let mut out = SymbolClosure {
@@ -463,7 +463,7 @@ impl Gain {
 }
 
 impl Solution {
-    /// The closures of all symbols, each once, in the order of their first members.
+    /// The closures of all symbols, each closure once, in the order of their first members.
     pub fn parts(&self) -> Vec<&SymbolClosure> {
         let mut parts: Vec<&SymbolClosure> = self.by_symbol.values().map(|part| &**part).collect();
         parts.arrange_by_key(|part| part.first);
@@ -471,7 +471,7 @@ impl Solution {
         parts
     }
 
-    /// The names that these parts alone add to the library.
+    /// The names that the closures `parts` add to the library, if the link takes only these.
     pub fn gain(&self, audit: &Audit, parts: &[&SymbolClosure]) -> Cow<'_, Gain> {
         if parts.len() == self.parts().len() {
             return Cow::Borrowed(&self.gain);
@@ -484,7 +484,7 @@ impl Solution {
         self.members_of(&self.parts())
     }
 
-    /// All members that the link takes for these parts, sorted.
+    /// All members that the link takes for `parts`, sorted.
     pub fn members_of(&self, parts: &[&SymbolClosure]) -> Vec<MemberId> {
         let graph = &self.graph;
         let mut taken = Vec::new();
@@ -536,8 +536,8 @@ impl Solution {
         undefined.filter(move |u| asked_by_root(&u.by)).map(|u| &*u.symbol)
     }
 
-    /// The archives that define symbols for the library itself, if a smaller archive defines the
-    /// same symbols. A special-purpose archive is preferred to one that also contains its members.
+    /// The archives that define symbols for the library itself, although a smaller archive defines
+    /// the same symbols: a special-purpose archive is preferred to one that contains its members.
     fn larger_archives(&self, audit: &Audit) -> FastSet<ArchiveId> {
         let archives = &audit.library;
         let size = |archive: ArchiveId| archives.members_of(archive).count();
@@ -555,8 +555,8 @@ impl Solution {
         self.coverage.ties.iter().filter(is_larger).map(|tie| tie.taken).collect()
     }
 
-    /// True if this solution defines as many symbols as `other`, with no more archives and no more
-    /// undefined names.
+    /// True if this solution defines as many symbols as `other`, and has at most as many archives
+    /// and undefined names.
     fn is_as_good_as(&self, other: &Self) -> bool {
         self.by_symbol.len() == other.by_symbol.len()
             && self.coverage.undefined.len() <= other.coverage.undefined.len()
@@ -578,7 +578,7 @@ impl Solution {
     }
 
     /// The names that a member takes from another archive, unless that archive also defines names
-    /// for the library itself. Also the names to which members refer and that no archive defines.
+    /// for the library itself. Includes names to which members refer and that no archive defines.
     fn names_between_archives(&self, audit: &Audit) -> FastSet<&[u8]> {
         let archive = |member: MemberId| audit.library.archive_of(member);
         let first = self.archives_for_library(audit);

@@ -57,7 +57,8 @@ impl PolicySource {
 /// An error in the text of a policy, or an error that prevents its loading.
 #[derive(Debug)]
 pub(super) struct PolicyError {
-    /// The policy and the byte range of the error; `None` if it is outside of any policy's text.
+    /// The policy and the byte range of the error; `None` if the error is outside of any policy's
+    /// text.
     pub(super) place: Option<(Arc<PolicySource>, Range<usize>)>,
     /// The message, without the correction.
     pub(super) wrong: String,

@@ -152,8 +152,8 @@ impl Parser<'_> {
         self.whole_part(after == Some('/'));
     }
 
-    /// Adds `**` as a component: it ends at a slash, at the end of the glob, or at the end of a
-    /// branch.
+    /// Adds `**` as a whole component, which ends at a slash, at the end of the glob, or at the end
+    /// of a branch.
     fn whole_part(&mut self, before_slash: bool) {
         let sequence = self.sequence();
         // At the start, `**/**` is the same as `**/`.

@@ -19,7 +19,7 @@ use toml::de::DeTable;
 /// Maximum length of a chain of `extends`.
 const MOST_DEEP: usize = 32;
 
-/// Access to policy files, which the command line gives to [`load`].
+/// Reads policy files for [`load`]. The command line implements this trait.
 pub trait PolicyFiles {
     /// The content of a file, or the error of opening or reading it.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
@@ -152,7 +152,8 @@ impl PolicyLoader<'_> {
         }
     }
 
-    /// Merges one platform from a policy file of auditwheel: the one called `tag`, or the only one.
+    /// Merges one platform from a policy file of auditwheel: the platform called `tag`, or the only
+    /// platform of the file.
     fn wheel(
         &mut self,
         identity: PathBuf,

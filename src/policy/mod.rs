@@ -1,5 +1,5 @@
 //! Policies: requirements for the audited files, and facts that the files do not contain, such as
-//! their host programs. This file defines the model: the valid policies of a run, merged.
+//! the host programs of plugins. This file defines the model: the valid policies of a run, merged.
 //! [`crate::plan::Plan`] holds the model, and every stage may read it.
 //!
 //! These modules read files into the model, or write text from it:

@@ -78,7 +78,8 @@ impl Pattern {
         &self.text
     }
 
-    /// The only name that matches. `None` for a pattern over paths or with a wildcard.
+    /// The only name that matches. `None` for a pattern over paths, and for a pattern with a
+    /// wildcard.
     pub fn whole(&self) -> Option<&[u8]> {
         let special = |byte: &u8| b"*?[]{}\\".contains(byte);
         let name = self.text.as_bytes();

@@ -43,7 +43,7 @@ impl GlobPart {
 }
 
 impl Simple {
-    /// Expands `tokens` to sequences; `None` if they need an automaton.
+    /// Expands `tokens` to sequences; `None` if the tokens need an automaton.
     pub(super) fn new(tokens: &[Token], separated: bool) -> Option<Self> {
         let sequences = expanded(tokens, separated)?;
         if !sequences.iter().all(|sequence| is_sound(sequence, separated)) {
@@ -189,8 +189,9 @@ fn is(sequence: &[GlobPart], bytes: &[u8], separated: bool) -> bool {
     }
 }
 
-/// The next position after `from` where the star may end. There, `behind` (the part after the star)
-/// matches, or the text ends if `behind` is `None`. `None` if there is no such position.
+/// The next position after `from` at which the star may end. `behind`, the part after the star,
+/// matches there. Without `behind`, the position is the end of the text. `None` if there is no such
+/// position.
 fn longer(behind: Option<&GlobPart>, bytes: &[u8], from: usize, separated: bool) -> Option<usize> {
     let rest = bytes.get(from + 1..)?;
     let skip = match behind {

@@ -25,7 +25,7 @@ pub(super) fn problem(source: &Arc<PolicySource>, error: &toml::de::Error) -> Po
 
 /// The lines of a policy that are not valid TOML, and the lines of all table headings.
 pub(super) struct Torn {
-    /// In ascending order, as are `headings`.
+    /// In ascending order, like `headings`.
     lines: Vec<u32>,
     headings: Vec<u32>,
 }
@@ -45,9 +45,9 @@ impl Torn {
         self.lines.binary_search(&line).is_ok()
     }
 
-    /// True if an error is only a consequence of invalid lines. The error is on an invalid line, or
-    /// below a heading on an invalid line. Or it reports a missing key in a table with an invalid
-    /// line.
+    /// True if an error is only a consequence of invalid lines. Such an error is on an invalid
+    /// line, is below a heading on an invalid line, or reports a missing key in a table with an
+    /// invalid line.
     pub(super) fn explains(&self, source: &PolicySource, problem: &PolicyError) -> bool {
         let Some((_, span)) = &problem.place else { return false };
         let line = source.line(span.start);

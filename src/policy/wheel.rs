@@ -1,8 +1,8 @@
 //! Reads auditwheel's own format for policies: a JSON list of platforms. Each platform has the
-//! libraries that it provides, the versions of their symbols by architecture, and symbols that
-//! these libraries do not export. `FILE#PLATFORM_ARCH` selects one platform for one architecture as
-//! a policy. The files of auditwheel 6.8.2 are built in. A built-in name without architecture
-//! selects all architectures of the platform. `load` calls this module.
+//! libraries that it provides, the symbol versions of these libraries by architecture, and symbols
+//! that these libraries do not export. `FILE#PLATFORM_ARCH` selects one platform for one
+//! architecture as a policy. The files of auditwheel 6.8.2 are built in. A built-in name without
+//! architecture selects all architectures of the platform. `load` calls this module.
 
 use super::errors::{PolicyError, PolicySource};
 use super::{
@@ -205,8 +205,8 @@ impl WheelPlatform {
         std::iter::once(&self.name).chain(&self.aliases).map(String::as_str)
     }
 
-    /// The platform under the name `asked`, with the rules for `only`, or for all of its
-    /// architectures.
+    /// The platform under the name `asked`, with the rules for the architecture `only`. If `only`
+    /// is `None`, with the rules for all architectures of the platform.
     fn platform(&self, asked: &str, libc: Libc, only: Option<Arch>) -> platform::Platform {
         let origin = Origin { source: format!("{BUILT_IN_ORIGIN}{asked}").into(), line: 0 };
         let has = |arch: &Arch| self.symbol_versions.contains_key(arch.name());

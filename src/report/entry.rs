@@ -32,8 +32,8 @@ pub(super) struct ReportEntry<'r> {
 pub(super) struct Entries<'r> {
     /// The causes by id, for the evidence that findings share.
     pub(super) causes: Causes<'r>,
-    /// The common prefix of all listed findings; `None` if they have different prefixes, or if it
-    /// is `/`.
+    /// The common prefix of all listed findings. `None` if the findings have different prefixes, or
+    /// if their prefix is `/`.
     pub(super) prefix: Option<&'r Path>,
     /// The entries, sorted by level (errors first), number of findings (largest first), rule and
     /// file. Entries that make the run incomplete come after all others.
@@ -196,7 +196,7 @@ impl<'r> Entries<'r> {
 }
 
 impl<'r> ReportEntry<'r> {
-    /// The level of the entry's first cause, which all causes of a group share.
+    /// The level of the entry's first cause. All causes of a group have the same level.
     pub(super) fn level(&self) -> Level {
         self.cause.level
     }

@@ -106,8 +106,9 @@ pub fn read(bytes: &[u8]) -> Result<Report, Unreadable> {
     report.map_err(Unreadable::Shape)
 }
 
-/// The key of the bindings, which the writer puts last. Bindings are nine tenths of a report with
-/// `--facts`. These bytes occur only as a key, because JSON escapes quotes in strings.
+/// The key of the bindings, and the start of their list. The writer puts the bindings last, because
+/// they are nine tenths of a report with `--facts`. These bytes occur only as a key, because JSON
+/// escapes quotes in strings.
 pub const BINDINGS: &[u8] = b",\"bindings\":[";
 
 /// The last bytes of a complete report that has the bindings of at least one entry point.

@@ -17,7 +17,7 @@ pub(crate) fn name(text: &str) -> String {
     text.chars().map(|c| if c == ' ' { GLUE } else { c }).collect()
 }
 
-/// `n` and the noun in singular or plural.
+/// The number `n`, followed by `one` (the singular noun) or `many` (the plural).
 pub(crate) fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
@@ -89,7 +89,7 @@ impl<'a> LabelledLines<'a> {
         Self { style, out, label: "" }
     }
 
-    /// The limit `most` for a list; none with `-v`.
+    /// Maximum length of a list: `most`, or no maximum with `-v`.
     pub(super) fn limit(&self, most: usize) -> usize {
         if self.style.verbose { usize::MAX } else { most }
     }
@@ -145,7 +145,7 @@ impl<'a> LabelledLines<'a> {
     }
 
     /// Writes a note that only `shown` of `all` items are written. The report itself may have only
-    /// `listed` of all items. `-v` shows the listed items.
+    /// `listed` items, fewer than `all`. The note says that `-v` shows these.
     pub(super) fn more_of(
         &mut self,
         (shown, listed, all): (usize, usize, usize),

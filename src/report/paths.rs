@@ -22,7 +22,7 @@ pub struct Paths {
     pub sysroot: Option<PathBuf>,
     /// The staging directories, with links resolved.
     pub stages: Vec<PathBuf>,
-    /// Paths of policies in findings. They are outside of the sysroot.
+    /// Paths of policies in findings. Policies are on this machine, even if there is a sysroot.
     pub policies: Vec<PathBuf>,
     /// Staged files whose installed path (key) differs from the path below the staging directory
     /// (value).
@@ -43,7 +43,7 @@ impl Paths {
 
     /// The path on this machine of a directory with audited files. If `staged` is true, `path` is
     /// the path below the staging directory. `None` for a staged directory if there are several
-    /// stages, because stages share directories.
+    /// stages, because several stages may have the same directory.
     pub(crate) fn directory(&self, path: &Path, staged: bool) -> Option<PathBuf> {
         let below = path.strip_prefix("/").unwrap_or(path);
         let here = match &self.stages[..] {
@@ -100,7 +100,7 @@ impl Paths {
         }
     }
 
-    /// The base as a URI with a slash at its end; `None` without a base.
+    /// `base` as a URI with a slash at its end; `None` without `base`.
     pub(super) fn base_uri(&self) -> Option<String> {
         let base = self.base.as_deref()?;
         let text = encoded(base.as_os_str().as_bytes());

@@ -23,7 +23,8 @@ pub(crate) fn action(fix: &Fix) -> String {
     }
 }
 
-/// A fix in one line, marked as verified or not verified; `None` for a fix without an entry.
+/// A fix in one line, marked as verified or not verified; `None` if the field `entry` of the fix is
+/// empty.
 pub(crate) fn sentence(fix: &Fix) -> Option<String> {
     let entry = show(fix.entry.as_deref()?);
     let entry = match &fix.from {

@@ -12,7 +12,7 @@ use crate::text::{json, show_path};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-/// Maximum number of results in one run: GitHub rejects a file with more.
+/// Maximum number of results in one run: GitHub rejects a file with more results.
 const MOST: usize = 25_000;
 /// The home page of the program.
 const HOME: &str = "https://docs.rs/linkaudit";

@@ -12,7 +12,7 @@ use std::io::{self, Write};
 /// Upper bound for the findings that `incomplete` lists without `-v`.
 const MOST: usize = 20;
 
-/// Maximum number of causes in the list without `-v` and `-q`.
+/// Maximum number of causes in the list if neither `-v` nor `-q` is given.
 const MOST_CAUSES: usize = 5;
 /// Maximum number of causes in the list with `-q`, when no entries precede the list.
 const MOST_QUIET: usize = 40;
@@ -68,8 +68,8 @@ pub(super) fn next(entries: &Entries<'_>, style: Style, out: &mut dyn Write) -> 
 }
 
 /// Writes the numbered list of causes: errors, then warnings, then causes that make the run
-/// incomplete, each by number of findings. A single cause is listed only with `-q`; otherwise its
-/// entry is directly above.
+/// incomplete. Within each of these three kinds, the cause with the most findings is first. A
+/// single cause is listed only with `-q`; otherwise its entry is directly above.
 fn causes(entries: &Entries<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let all = &entries.all;
     if all.is_empty() || (all.len() == 1 && !style.quiet) {

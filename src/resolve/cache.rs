@@ -20,8 +20,8 @@ pub const EXTENSION_MAGIC: u32 = 0xEAA4_2174;
 /// Tag of the extension's section that names glibc-hwcaps subdirectories
 /// (`cache_extension_tag_glibc_hwcaps`).
 pub const TAG_HWCAPS: u32 = 1;
-/// Upper 32 bits of the hwcap field of an entry in a glibc-hwcaps subdirectory, for ISA level 0
-/// (`DL_CACHE_HWCAP_EXTENSION`). The lowest ten of these 32 bits hold the ISA level.
+/// Upper 32 bits of the hwcap field if the library is in a glibc-hwcaps subdirectory and has ISA
+/// level 0 (`DL_CACHE_HWCAP_EXTENSION`). The lowest ten of these 32 bits hold the ISA level.
 pub const HWCAP_EXTENSION: u32 = 0x4000_0000;
 
 /// A parsed ld.so.cache.
@@ -214,8 +214,8 @@ impl Cache {
         ))
     }
 
-    /// The cached path for `name`, and true if the cache entry is for a hwcaps subdirectory. `None`
-    /// if no entry fits.
+    /// The cached path for `name`. The flag is true if the entry has a hwcap: legacy bits or a
+    /// glibc-hwcaps subdirectory. `None` if no entry fits.
     pub fn lookup(&self, name: &[u8], asker: &CacheQuery<'_>) -> Option<(&[u8], bool)> {
         let (mut left, mut right) = (0, self.count());
         // The table is sorted in descending order.
@@ -230,7 +230,7 @@ impl Cache {
         None
     }
 
-    /// Chooses among the adjacent entries with the key of `hit`, as the loader does.
+    /// Chooses as the loader does among the adjacent entries that have the same key as entry `hit`.
     fn choose(&self, hit: usize, name: &[u8], asker: &CacheQuery<'_>) -> Option<(&[u8], bool)> {
         let same = |i: usize| self.entry(i).is_some_and(|e| compare(name, e.key).is_eq());
         let mut first = hit;

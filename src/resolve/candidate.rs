@@ -1,5 +1,6 @@
-//! A candidate for an entry point: a file that is started by its path or opened by a host program,
-//! and its closure. `entry_points` holds the candidates and decides which become entry points.
+//! A candidate for an entry point, with its closure. The candidate is a file that is started by its
+//! path, or that a host program opens. `entry_points` holds the candidates and decides which become
+//! entry points.
 
 use super::hosts::HostProgram;
 use super::loader::{InterpreterDefect, LoaderChoice, NoLoader};
@@ -26,9 +27,9 @@ pub struct Round<'r> {
 }
 
 impl Round<'_> {
-    /// Resolves an entry point. If `host` is given, the program of that closure opens the entry
-    /// point with dlopen. If facts are missing, returns them as `Err` and stores the suspended link
-    /// map in `before`.
+    /// Resolves an entry point. `host`, if given, is the closure of the program that opens the
+    /// entry point with dlopen. If facts are missing, returns them as `Err` and stores the
+    /// suspended link map in `before`.
     pub(super) fn closure(
         &mut self,
         root: EntryPoint,
@@ -111,8 +112,8 @@ impl EntryPointCandidate {
         }
     }
 
-    /// Sort key among entry points: path of the file, the name it is started by, path of the host
-    /// program.
+    /// Sort key among entry points: the path of the file, the name by which the file is started,
+    /// and the path of the host program.
     pub(super) fn key<'a>(
         &'a self,
         store: &'a dyn FactStore,

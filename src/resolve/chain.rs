@@ -1,7 +1,7 @@
 //! Chains of needs. A chain leads from the program to a module, and each object in the chain loaded
-//! the next one. Reports show only the ends of a long chain, and this module finds the ends without
-//! a walk through the middle. If each module of a long chain had a finding, walks through the
-//! middle would take quadratic time.
+//! the next object. Reports show only the ends of a long chain, and this module finds the ends
+//! without a walk through the middle. If each module of a long chain had a finding, walks through
+//! the middle would take quadratic time.
 
 use super::{LinkMap, ROOT};
 use crate::id::{Id as _, ModuleId};
@@ -53,7 +53,8 @@ impl LinkMap {
         Chain { hops: ends, left_out: (depth as usize).saturating_sub(MOST) }
     }
 
-    /// The last hops of the chain to `module`, at most `most`, in the order of the chain.
+    /// The last `most` hops of the chain to `module`, or all hops of a shorter chain. The hops are
+    /// in the order of the chain.
     fn up(&self, module: ModuleId, most: usize) -> Vec<ModuleId> {
         let above = std::iter::successors(Some(module), |here| self.above(*here));
         let mut chain: Vec<ModuleId> = above.take(most).collect();

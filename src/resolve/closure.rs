@@ -116,8 +116,8 @@ impl LinkMapBuilder<'_> {
     }
 
     /// Adds the loader, which the kernel maps before the program runs. A DT_NEEDED entry matches
-    /// the loader by the PT_INTERP text, its path or its DT_SONAME. `place_loader` decides whether
-    /// the loader is in the list.
+    /// the loader by the text of PT_INTERP, or by the loader's path or DT_SONAME. `place_loader`
+    /// decides whether the loader is in the list.
     fn add_loader(&mut self) {
         let (path, file) = (self.search.loader.path, self.search.loader.file);
         let interp = self.state.names(ROOT).and_then(|names| names.interp);
@@ -130,8 +130,8 @@ impl LinkMapBuilder<'_> {
         }
     }
 
-    /// Visits the modules of the queue in order. Stops at the end of the queue, at a fatal error,
-    /// which is returned, or at a missing fact.
+    /// Visits the modules of the queue in order. Stops at the end of the queue, at a missing fact,
+    /// or at a fatal error. Returns the fatal error.
     fn walk(&mut self) -> Option<Fatal> {
         while let Some((module, next)) = self.state.next() {
             let fatal = self.visit(module, next);
@@ -224,16 +224,17 @@ impl LinkMapBuilder<'_> {
 
 /// Plugins: the host program opens the plugin by its path. Objects of the host program keep their
 /// positions, and satisfy needs without a search. The audit assumes RTLD_NOW and RTLD_LOCAL. It
-/// also assumes that the host program has opened only the libraries of `HostProgram::after` before.
+/// also assumes that the host program has opened nothing before the plugin, except the libraries of
+/// `HostProgram::after`.
 impl LinkMapBuilder<'_> {
     fn take_over(&mut self, host: &Closure) {
         let Self { state, search, names, .. } = self;
         state.take_over(host, |file| names.of(file, search.store, search.strings).cloned());
     }
 
-    /// `_dl_map_object` for the plugin itself. The name is a path, so no search is made. The real
-    /// caller of dlopen is unknown, so error messages name the host program as requester. The
-    /// module of the plugin gets no requester.
+    /// `_dl_map_object` for the plugin itself. The name is a path, so the loader does not search
+    /// for it. The real caller of dlopen is unknown, so error messages name the host program as
+    /// requester. The module of the plugin gets no requester.
     fn open(&mut self) -> Option<Fatal> {
         let EntryPoint { file, path, .. } = self.state.root;
         let before = self.state.modules.len();

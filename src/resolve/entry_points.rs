@@ -48,8 +48,8 @@ impl Closures {
     }
 }
 
-/// True if the user typed the path of this file. A path that only a list of files names is not
-/// typed: such a list names all files of a package, as a directory does.
+/// True if the user typed the path of this file. A path from a list of files does not count as
+/// typed: the list names all files of a package, as a directory does.
 fn is_typed(start: &Start, plan: &Plan) -> bool {
     let name = start.path.strip_prefix(b"./").unwrap_or(&start.path);
     let is_name = |path: &PathBuf| {
@@ -61,7 +61,7 @@ fn is_typed(start: &Start, plan: &Plan) -> bool {
 
 /// The state of the selection of entry points between rounds.
 pub struct Resolving {
-    /// Definite entry points: given files and programs.
+    /// Definite entry points: programs, and files that the user named.
     sure: Vec<EntryPointCandidate>,
     /// Shared objects below a given directory. Each becomes an entry point if no other entry point
     /// loads it. Objects that no DT_NEEDED entry names come first, then the others. Both parts are
@@ -71,9 +71,10 @@ pub struct Resolving {
     /// resolved one at a time, each only if no entry point loads it yet. A cycle of hundreds of
     /// libraries then takes one closure.
     unnamed: usize,
-    /// For the file of each entry point chosen from `perhaps`: its index in that list.
+    /// The entry points chosen from `perhaps`. Maps the file of each entry point to its index in
+    /// `perhaps`.
     roots: FastMap<FileId, usize>,
-    /// Files that entry points load besides their own.
+    /// Files that entry points load, besides the entry points' own files.
     loaded: IdSet<FileId>,
     hosts: HostPrograms,
     /// Closures of the host programs; `None` for a host program that stops before it can load a
@@ -94,7 +95,8 @@ pub struct Resolving {
 enum Pass {
     /// The choice has not begun.
     Sure,
-    /// First pass, at this index of `perhaps`. An entry point is dropped if a later one loads it.
+    /// First pass, at this index of `perhaps`. An entry point is dropped if a later entry point
+    /// loads it.
     Choice(usize),
     /// Second pass, at this index of `perhaps`. It covers objects that only a dropped entry point
     /// loaded.
@@ -368,7 +370,7 @@ impl Resolving {
     }
 
     /// Makes the candidate at this index of `perhaps` an entry point. In the first pass, the files
-    /// that it loads stop being entry points.
+    /// that the candidate loads stop being entry points.
     fn choose(&mut self, at: usize) {
         let candidate = &self.perhaps[at];
         let loads: Vec<FileId> = candidate.loads().collect();
@@ -383,7 +385,7 @@ impl Resolving {
         self.loaded.extend(loads);
     }
 
-    /// Files that entry points load besides their own.
+    /// Files that entry points load, besides the entry points' own files.
     fn loaded(&self) -> IdSet<FileId> {
         let mut out = IdSet::default();
         let chosen = self.perhaps.iter().filter(|c| self.roots.contains_key(&c.start.file));
@@ -455,8 +457,9 @@ fn named(store: &dyn FactStore, candidates: &[EntryPointCandidate]) -> FastSet<F
 }
 
 /// Once the closures of `lone` have this many modules and needs in all, no further closure is
-/// added. For a chain of libraries, that total grows quadratically with the length. An object
-/// without a closure in `lone` is bound again under each entry point.
+/// added. For a chain of libraries, the number of modules and needs grows quadratically with the
+/// length of the chain. An object without a closure in `lone` is bound again under each entry
+/// point.
 const MOST_LONE: usize = 500_000;
 
 /// Fills `lone` with closures of libraries that are not entry points. A library is left out if its

@@ -1,4 +1,4 @@
-//! The ways in which a file gets into a link map, and the words for them in reports. Within
+//! The ways in which a file gets into a link map, and the names of these ways in reports. Within
 //! `resolve`, only `Root`, `Missing` and `Provided` change how a module is treated. Rules and views
 //! distinguish the other variants.
 
@@ -11,7 +11,7 @@ pub enum FoundBy {
     Root,
     /// The file is a plugin, and its host program opened it with dlopen.
     Dlopen,
-    /// No search was made: an object that is already loaded has the name.
+    /// No search was made: an already loaded object has the requested name.
     Loaded,
     /// No search was made: the name contains a slash, so the loader opens it as a path.
     Path,
@@ -39,8 +39,8 @@ pub enum FoundBy {
 }
 
 impl FoundBy {
-    /// True if a library in a directory of LD_LIBRARY_PATH could replace the library that was
-    /// found. glibc searches DT_RPATH before LD_LIBRARY_PATH (`elf/dl-load.c`,
+    /// True if a file in a directory of LD_LIBRARY_PATH could replace a library that was found in
+    /// this way. glibc searches DT_RPATH before LD_LIBRARY_PATH (`elf/dl-load.c`,
     /// `_dl_map_new_object`). musl searches DT_RPATH after LD_LIBRARY_PATH (`ldso/dynlink.c`,
     /// `load_library`).
     pub fn yields_to_ld_library_path(self, is_musl: bool) -> bool {
@@ -54,7 +54,7 @@ impl FoundBy {
         }
     }
 
-    /// The word for this way in human and JSON output.
+    /// The name of this variant in human and JSON output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Root => "root",

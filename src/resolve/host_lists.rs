@@ -1,7 +1,7 @@
-//! Programs that open the libraries of a list with RTLD_GLOBAL, one after another, before their
-//! plugins. Mozilla's programs read `dependentlibs.list` in their own directory
-//! (`xpcom/glue/standalone/nsXPCOMGlue.cpp`). The listed libraries have no search path. The loader
-//! finds the libraries that they need among the objects that are already loaded.
+//! Host programs that read a list of libraries and open each library with RTLD_GLOBAL, one after
+//! another, before they load plugins. Mozilla's programs read `dependentlibs.list` in their own
+//! directory (`xpcom/glue/standalone/nsXPCOMGlue.cpp`). The listed libraries have no search path.
+//! The loader finds the needs of a listed library among the objects that are already loaded.
 
 use super::hosts::{HostProgram, HostPrograms, is_program, library_at};
 use super::start::Start;
@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of libraries read from a list. The link map of each library holds the objects of
-/// all libraries before it.
+/// Maximum number of libraries read from a list. The link map of each library also holds the
+/// objects of all libraries before it in the list.
 const MOST_LISTED: usize = 200;
 
 impl HostPrograms {
@@ -109,7 +109,8 @@ fn directories<'s>(
     out
 }
 
-/// Paths of the libraries that a list in `dir` names, one a line; empty if the list cannot be read.
+/// Paths of the libraries that the file `list` in `dir` names, one per line; empty if the file
+/// cannot be read.
 fn listed(store: &dyn FactStore, dir: &Path, list: &str) -> Result<Vec<PathBuf>, Need> {
     let path = dir.join(list).into_os_string();
     let Ok(text) = store.bytes(path.as_bytes())? else { return Ok(Vec::new()) };

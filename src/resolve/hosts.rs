@@ -1,9 +1,9 @@
 //! Pairs of a host program and a plugin that it loads with dlopen. The pairs come from `--host` and
 //! from `[[host]]` entries. A `[[host]]` entry names a program of the prefix, libraries that a host
 //! program loads before its plugins, or a list of libraries. `audit` finds the pairs before entry
-//! points are chosen. The exception is a `--host` program without a pattern: `entry_points` finds
-//! its plugins, the objects that no other object needs. `entry_points` resolves every plugin once
-//! for each of its host programs.
+//! points are chosen. A `--host` program without a pattern is an exception: its plugins are the
+//! objects that no other object needs, and `entry_points` finds them. `entry_points` resolves every
+//! plugin once for each of its host programs.
 
 use super::start::Start;
 use crate::facts::plugins::{can_be_plugin, is_plugin};
@@ -26,8 +26,8 @@ const MOST_ABOVE: usize = 8;
 /// A shared object that could be a plugin, with the location of each of its paths.
 type PluginCandidate = (FileId, Vec<Located>);
 
-/// A program that loads plugins, or a library. A library stands for all programs that load this
-/// library before their plugins.
+/// A program that loads plugins, or a library that such programs load before their plugins. The
+/// library then stands for all programs that load it.
 #[derive(Clone, Debug)]
 pub struct HostProgram {
     /// The program or library.
@@ -36,8 +36,9 @@ pub struct HostProgram {
     pub path: Vec<u8>,
     /// The index of the program in `Plan::hosts`, if `--host` names the program.
     option: Option<usize>,
-    /// Set if the program has opened a library with RTLD_GLOBAL: the index in `HostPrograms::list`
-    /// of the host without that library, and the library.
+    /// Set if the program has opened a library with RTLD_GLOBAL. The first field is the index in
+    /// `HostPrograms::list` of the program before it opened the library. The second field is the
+    /// library.
     pub(super) after: Option<(usize, Start)>,
 }
 
@@ -54,8 +55,9 @@ pub struct Unhosted {
     /// Indices in `Plan::hosts` of paths at which there is no dynamically linked program and no
     /// shared object.
     pub unusable: Vec<usize>,
-    /// `--host` programs whose pattern matches no candidate, or that have no pattern and got no
-    /// plugin: their indices in `Plan::hosts`, and their files.
+    /// `--host` programs without a plugin, each with its index in `Plan::hosts` and its file. The
+    /// pattern of the program matches no candidate, or the program has no pattern and got no
+    /// plugin.
     pub idle: Vec<(usize, FileId)>,
     /// Plugins that are not for the machine of their `--host` program, each with that program.
     pub foreign: Vec<(FileId, FileId)>,
@@ -72,7 +74,8 @@ pub struct HostPrograms {
     pub list: Vec<HostProgram>,
     /// Host programs and plugins that could not be combined.
     pub unhosted: Unhosted,
-    /// The index in `list` of each host. The key is its file, with the host and library of `after`.
+    /// The index in `list` of each host. The key is the host's file and, from `after`, the index
+    /// and the library's file.
     known: FastMap<(FileId, Option<(usize, FileId)>), usize>,
     /// For each plugin, its hosts as indices in `list`.
     plugins: FastMap<FileId, Vec<usize>>,
@@ -143,7 +146,7 @@ impl HostPrograms {
     }
 
     /// Records in `unhosted.idle` each `--host` program without a pattern that got no plugin.
-    /// `used` returns true for the index of a host with a plugin.
+    /// `used` returns true if the host at an index of `list` has a plugin.
     pub(super) fn note_idle(&mut self, used: impl Fn(usize) -> bool) {
         let idle = self.of_rest.iter().filter(|host| !used(**host));
         let named = |host: &usize| Some((self.list[*host].option?, self.list[*host].file));
@@ -193,8 +196,8 @@ impl HostPrograms {
         }
     }
 
-    /// Adds the programs of `[[host]]` entries that exist in the prefix of a plugin candidate. A
-    /// program that no loader starts, such as a script, is ignored.
+    /// Adds each program that a `[[host]]` entry names and that exists in the prefix of a plugin
+    /// candidate. A program that no loader starts, such as a script, is ignored.
     fn add_policies(
         &mut self,
         plan: &Plan,
@@ -269,8 +272,7 @@ impl HostPrograms {
         }
     }
 
-    /// Adds a host and returns its index in `list`. A program that is started by several names is
-    /// one host.
+    /// Adds a host and returns its index in `list`. A program with several names is one host.
     pub(super) fn add(&mut self, host: HostProgram) -> usize {
         let after = host.after.as_ref().map(|(before, library)| (*before, library.file));
         let at = *self.known.entry((host.file, after)).or_insert(self.list.len());
@@ -326,9 +328,9 @@ fn needed_of<'a>(object: &'a Object, paths: &'a [String]) -> impl Iterator<Item 
     paths.iter().map(String::as_str).filter(is_needed)
 }
 
-/// The first of `paths` at which a library exists, relative to the plugin's directory or to a
-/// directory above it in the prefix. The nearest directory wins. `None` if no such library exists,
-/// or if facts are missing.
+/// The nearest library: tries each of `paths` relative to the plugin's directory, then relative to
+/// each directory above it in the prefix. `None` if no library exists at these paths, or if facts
+/// are missing.
 fn nearest(
     store: &dyn FactStore,
     plugin: &Located,

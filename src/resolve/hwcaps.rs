@@ -6,7 +6,7 @@ use super::MachineRow;
 use crate::format::elf::GlibcVersion;
 use crate::plan::Cpu;
 
-/// The glibc release that removed the old subdirectories (6099908fb8).
+/// The glibc release that removed the legacy subdirectories (6099908fb8).
 const NO_LEGACY: GlibcVersion = GlibcVersion::new(2, 37);
 /// The glibc release that introduced `glibc-hwcaps` (dad90d5282).
 const SUBDIRS: GlibcVersion = GlibcVersion::new(2, 33);
@@ -38,8 +38,8 @@ pub(super) fn platform(machine: MachineRow, cpu: &Cpu) -> Option<&'static str> {
     cpu.platform.filter(|_| is_x86(machine)).or(machine.platform)
 }
 
-/// All subdirectories in search order, each with a trailing slash. The last one is empty: it is the
-/// search directory itself.
+/// All subdirectories in search order, each with a trailing slash. The last subdirectory is empty:
+/// it stands for the search directory itself.
 pub(super) fn subdirs(machine: MachineRow, cpu: &Cpu, release: GlibcVersion) -> Vec<Vec<u8>> {
     let mut out: Vec<Vec<u8>> = active(machine, cpu, release)
         .iter()
@@ -52,7 +52,7 @@ pub(super) fn subdirs(machine: MachineRow, cpu: &Cpu, release: GlibcVersion) -> 
     out
 }
 
-/// True if not all processors of the machine search the subdirectory.
+/// True if the loader searches the subdirectory only on some processors of this machine.
 pub(super) fn is_by_cpu(machine: MachineRow, subdir: &[u8]) -> bool {
     let is_common = |name: &[u8]| match name {
         b"" | b"tls" => true,

@@ -241,8 +241,9 @@ impl LinkMapBuilder<'_> {
         Some(requester)
     }
 
-    /// DT_RPATH lists for the needs of `module`: its own, its requester's and so on. A list that
-    /// directly repeats the previous one is dropped, because it cannot find another file.
+    /// DT_RPATH lists for the needs of `module`: the list of the module, of its requester, of the
+    /// requester's requester and so on. A list that directly repeats the previous one is dropped,
+    /// because it cannot find another file.
     fn inherited(&mut self, module: ModuleId) -> Vec<(ModuleId, Arc<paths::DirList>)> {
         let mut todo = Vec::new();
         let mut here = Some(module);
@@ -302,8 +303,8 @@ impl LinkMapBuilder<'_> {
         Ok(package)
     }
 
-    /// The directories of LD_LIBRARY_PATH; `None` if it is empty. `$ORIGIN` has its value for the
-    /// program (`_dl_init_paths`), and semicolons separate entries as colons do.
+    /// The directories of LD_LIBRARY_PATH; `None` if it is empty. `$ORIGIN` has the value that it
+    /// has in the program (`_dl_init_paths`), and semicolons separate entries as colons do.
     fn library_path(&mut self) -> Option<Arc<paths::DirList>> {
         let text = &self.search.plan.ld_library_path;
         if text.is_empty() {

@@ -205,18 +205,19 @@ struct LinkMap {
     /// The search scope: the entry point and all found objects, breadth first. Filtees precede the
     /// object that names them.
     scope: Vec<ModuleId>,
-    /// The modules of `scope` that have a file, each with that file, cached for speed. The program
-    /// has the file of the entry point that this link map was built for.
+    /// The modules of `scope` that have a file, each with that file, cached for speed. The file of
+    /// the program is that of the entry point that this link map was built for.
     found: Vec<(ModuleId, FileId)>,
     /// Order of relocation. Under glibc, dependencies precede the objects that need them. Under
     /// musl, objects are in list order, and the program comes last.
     order: Vec<ModuleId>,
-    /// The error that stops the loader, if any. `list`, `scope` and `order` end at that point.
+    /// The error that stops the loader, if any. `list`, `scope` and `order` end where the loader
+    /// stops.
     fatal: Option<Fatal>,
     /// Libraries to preload that the loader skipped.
     preload_failures: Vec<PreloadFailure>,
-    /// Needs that musl's loader could not satisfy: it reports each and continues. Empty under
-    /// glibc.
+    /// Needs that musl's loader could not satisfy: the loader reports each and continues. Empty
+    /// under glibc.
     failures: Vec<LoadFailure>,
     /// True if the link map depends on the processor: a library was found in a hwcaps directory or
     /// by a hwcaps entry of ld.so.cache.
@@ -341,7 +342,7 @@ impl Closure {
     }
 
     /// The error that stops the loader, if any. The list, the scope and the order of relocation end
-    /// at that point.
+    /// where the loader stops.
     pub fn fatal(&self) -> Option<&Fatal> {
         self.links.fatal.as_ref()
     }
@@ -351,8 +352,8 @@ impl Closure {
         &self.links.preload_failures
     }
 
-    /// Needs that musl's loader could not satisfy: it reports each and continues. Empty under
-    /// glibc.
+    /// Needs that musl's loader could not satisfy: the loader reports each and continues. Empty
+    /// under glibc.
     pub fn failures(&self) -> &[LoadFailure] {
         &self.links.failures
     }
@@ -416,8 +417,8 @@ impl Closure {
         self.links.ends_of_chain(module)
     }
 
-    /// An id of the link map. Closures have the same id if they share all modules except the entry
-    /// point's.
+    /// An id of the link map. Closures have the same id if they share all modules except the module
+    /// of the entry point.
     pub fn links_id(&self) -> usize {
         Arc::as_ptr(&self.links).addr()
     }

@@ -1,4 +1,4 @@
-//! The names in objects as string ids, and the few flags of objects that a link map needs. They are
+//! The names in objects as string ids, and the flags that affect a link map. Names and flags are
 //! computed once per file, so that builds of link maps do not read the objects again.
 
 use crate::facts::FactStore;
@@ -20,7 +20,7 @@ pub(super) struct NeedName {
     pub(super) has_token: bool,
 }
 
-/// The data of one object that a link map needs.
+/// The names and flags of one object.
 pub(super) struct ObjectNames {
     /// The signature of the object; `None` if the object has a search path, a token or
     /// DF_1_NODEFLIB.
@@ -34,7 +34,7 @@ pub(super) struct ObjectNames {
     pub(super) nodeflib: bool,
     /// DF_1_NOOPEN: dlopen refuses the object.
     pub(super) noopen: bool,
-    /// The loader's message if it refuses to map the object.
+    /// The loader's message if the loader refuses to map the object.
     pub(super) refused: Option<&'static str>,
 }
 
@@ -52,7 +52,7 @@ impl ObjectNames {
     }
 }
 
-/// The data of objects, each computed when a link map first needs the object.
+/// The names and flags of objects, computed for each object when a link map first needs it.
 #[derive(Default)]
 pub(super) struct NameTable {
     by_file: Vec<Option<Arc<ObjectNames>>>,
@@ -60,7 +60,7 @@ pub(super) struct NameTable {
 }
 
 impl NameTable {
-    /// The data of the object in `file`; `None` if the file is not an object.
+    /// The names and flags of the object in `file`; `None` if the file is not an object.
     pub(super) fn of(
         &mut self,
         file: FileId,

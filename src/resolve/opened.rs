@@ -1,6 +1,6 @@
 //! The state of a process after its program has opened a library with RTLD_GLOBAL (`elf/dl-open.c`,
-//! `add_to_global`). The next library that the program opens finds the opened library and its
-//! dependencies by name, and binds to their symbols.
+//! `add_to_global`). Needs of the next library that the program opens match the opened library and
+//! its dependencies by name. References of the next library bind to the symbols of these objects.
 
 use super::{Closure, ROOT};
 use crate::id::Id as _;

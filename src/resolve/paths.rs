@@ -1,5 +1,5 @@
 //! Parses lists of search directories (`fillin_rpath`, `decompose_rpath`), and finds the
-//! directories that exist. `search` looks for libraries in them.
+//! directories that exist. `search` looks for libraries in these directories.
 
 use super::hwcaps;
 use super::loader::Loader;
@@ -28,8 +28,8 @@ pub(super) struct Probe {
     pub(super) path: StrId,
     /// Index of its search directory in `DirList::dirs`.
     pub(super) dir: usize,
-    /// True for a subdirectory whose use may depend on the processor. These are all subdirectories
-    /// except those that begin with `tls/`.
+    /// True for a subdirectory that the loader searches only on some processors
+    /// (`hwcaps::is_by_cpu`).
     pub(super) by_cpu: bool,
     /// True for one of the loader's subdirectories, false for the search directory itself.
     pub(super) subdir: bool,
@@ -103,8 +103,8 @@ impl DirLists {
         Arc::clone(self.system.entry(loader.path).or_insert_with(new))
     }
 
-    /// Finds the directories of a list that a search tries: all that exist, and all relative ones.
-    /// Returns false if a fact is missing.
+    /// Finds the directories that a search of the list tries: all that exist, and all relative
+    /// ones. Returns false if a fact is missing.
     pub(super) fn prepare(&mut self, list: &DirList, ask: &mut Ask<'_>) -> bool {
         if list.ready.get().is_some() {
             return true;

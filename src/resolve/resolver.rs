@@ -46,7 +46,7 @@ pub struct Resolver {
     searches: SearchCache,
     /// Link maps that entry points with the same loader and signature share.
     shared: FastMap<ShareKey, Arc<LinkMap>>,
-    /// Keys of link maps that lack a fact, which was requested in this round.
+    /// Keys of link maps that wait for a fact. The fact was requested in this round.
     waiting: FastSet<ShareKey>,
     /// For each loader, the names of the look-ahead that are not resolved yet.
     ahead: FastMap<LoaderId, Vec<StrId>>,

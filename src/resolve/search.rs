@@ -21,8 +21,8 @@ use std::sync::Arc;
 /// The first glibc release in which ENOTDIR does not end the search of a path list (a8dcffb306).
 const NOTDIR_GOES_ON: GlibcVersion = GlibcVersion::new(2, 39);
 
-/// All that a search depends on besides the name. These are the path of the loader, the ids of the
-/// lists of LD_LIBRARY_PATH, DT_RPATH and DT_RUNPATH, and DF_1_NODEFLIB.
+/// The values, besides the name, on which the result of a search depends: the path of the loader,
+/// the ids of the lists of LD_LIBRARY_PATH, DT_RPATH and DT_RUNPATH, and DF_1_NODEFLIB.
 type SearchContext = (StrId, Option<u64>, Box<[u64]>, Option<u64>, bool);
 
 /// The state of a memoised search.
@@ -413,8 +413,8 @@ impl Steps<'_, '_> {
         Some((strings.id(path), by_cpu))
     }
 
-    /// Adds an outcome to the trace, if the search has a trace. `path` is a path, or a directory
-    /// and a name.
+    /// Adds an outcome to the trace, if the search has a trace. `path` is a whole path, or a
+    /// directory and the name of a file in it.
     fn tell(
         &mut self,
         how: FoundBy,

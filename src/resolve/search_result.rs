@@ -52,8 +52,8 @@ pub(super) struct SearchFlags {
 /// The properties of an object that determine how its needs are searched for.
 #[derive(Clone, Default)]
 pub(super) struct Requester {
-    /// DT_RPATH lists in search order: the object's own, its requester's and so on, each with its
-    /// module. Empty if the object has DT_RUNPATH.
+    /// DT_RPATH lists in search order: the list of the object, of its requester and so on, each
+    /// with the module that has the list. Empty if the object has DT_RUNPATH.
     pub(super) rpaths: Vec<(ModuleId, Arc<DirList>)>,
     /// Directories of LD_LIBRARY_PATH; `None` if it is empty.
     pub(super) library_path: Option<Arc<DirList>>,

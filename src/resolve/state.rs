@@ -102,8 +102,8 @@ pub(super) struct Queued {
 pub(super) struct WalkPosition {
     /// Index in the queue at which the walk looks for its next entry.
     pub(super) at: usize,
-    /// Index in the queue of the entry that is being visited. It grows when a filtee is inserted
-    /// before that entry.
+    /// Index in the queue of the entry that is being visited. The index grows when a filtee is
+    /// inserted before that entry.
     here: usize,
     /// The module that is being visited, and the index of its next need.
     pub(super) visiting: Option<(ModuleId, usize)>,
@@ -134,7 +134,7 @@ impl LinkMapState {
         }
     }
 
-    /// Starts a new build in the buffers of a finished one.
+    /// Starts a new build in the buffers of a finished build.
     pub(super) fn reset(&mut self, root: EntryPoint, base: Option<Arc<Closure>>) {
         let old = std::mem::replace(self, Self::new(root, base));
         let Self { mut modules, mut working, mut by_name, mut by_file, .. } = old;
@@ -241,8 +241,9 @@ impl LinkMapState {
         }
     }
 
-    /// Moves the filtee `target` before its filter in the scope and in the list, unless it already
-    /// precedes the filter (`_dl_map_object_deps`). Returns an error if the loader would loop.
+    /// Moves the filtee `target` before its filter in the scope and in the list, unless the filtee
+    /// already precedes the filter (`_dl_map_object_deps`). Returns an error if the loader would
+    /// loop.
     pub(super) fn insert_before(&mut self, target: ModuleId, filter: ModuleId) -> Option<Fatal> {
         let here = self.place.here;
         match self.queue.iter().position(|queued| queued.module == target) {
@@ -293,9 +294,9 @@ impl LinkMapState {
         queued.filter(|module| !self.modules[*module].is_stub()).collect()
     }
 
-    /// Puts the loader into the list. If an object needs the loader, the loader follows the object
-    /// that precedes it in the scope. Otherwise, glibc 2.41 and later put the loader after the last
-    /// found object; earlier releases leave it out.
+    /// Puts the loader into the list. If an object needs the loader, the loader is in the scope,
+    /// and follows the same object in the list as in the scope. Otherwise, glibc 2.41 and later put
+    /// the loader after the last found object; earlier releases leave it out.
     pub(super) fn place_loader(&mut self, scope: &[ModuleId], release: GlibcVersion) {
         let after = match scope.iter().position(|module| *module == LOADER) {
             Some(place) => place.checked_sub(1).map(|before| scope[before]),
@@ -311,7 +312,7 @@ impl LinkMapState {
         }
     }
 
-    /// Removes the stub of a library to preload that was not found, if the stub is the last module.
+    /// Removes the stub of a preload library that was not found, if the stub is the last module.
     pub(super) fn drop_stub(&mut self, module: ModuleId) {
         if self.modules.len() == module.index() + 1 {
             self.truncate(module.index());

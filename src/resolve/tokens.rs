@@ -12,8 +12,9 @@ pub(super) struct Tokens<'a> {
     pub platform: Option<&'a [u8]>,
 }
 
-/// Length in bytes, with braces, of the token `name` at the start of `input`, which follows a `$`.
-/// `None` if `input` starts otherwise. The name is read greedily, so `$ORIGINX` does not match.
+/// Length in bytes, with braces, of the token `name` at the start of `input`, the text after a `$`.
+/// `None` if `input` starts with other text. The name is read greedily, so `$ORIGINX` does not
+/// match.
 fn token(input: &[u8], name: &[u8]) -> Option<usize> {
     let curly = input.first() == Some(&b'{');
     let rest = if curly { &input[1..] } else { input }.strip_prefix(name)?;
@@ -30,7 +31,7 @@ pub(super) fn begins_with_origin(text: &[u8]) -> bool {
     text.strip_prefix(b"$").is_some_and(|rest| token(rest, b"ORIGIN").is_some())
 }
 
-/// Replaces all known tokens of `text`, and leaves unknown ones as they are. `None` if a known
+/// Replaces all known tokens of `text`, and leaves unknown tokens as they are. `None` if a known
 /// token has no value.
 pub(super) fn expand(text: &[u8], tokens: Tokens<'_>) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() + tokens.origin.len());

@@ -1,5 +1,5 @@
 //! Records the paths that a search tried, as evidence for findings. `search` and musl's search
-//! record them; rules and views put them into words.
+//! record the paths; rules and views put these records into words.
 
 use super::FoundBy;
 use crate::tree::Errno;
@@ -35,7 +35,7 @@ pub enum TriedOutcome {
     /// `open` failed with this error, and the search continues.
     Failed(Errno),
     /// `open` failed with this error, which ends the search of the list of directories; under musl,
-    /// it ends the whole search.
+    /// the error ends the whole search.
     Ended(Errno),
     /// The path leads to a different file in each process, such as a path below `/proc/self`.
     OfProcess,
@@ -65,8 +65,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// An empty trace for one need. `needs` is the number of needs of the entry point that are
-    /// traced.
+    /// An empty trace for one need. `needs` is the number of traced needs of the entry point, which
+    /// share `MOST_OF_ROOT`.
     pub(super) fn of_one_in(needs: usize) -> Self {
         Self { kept: Vec::new(), most: (MOST_OF_ROOT / needs.max(1)).clamp(LEAST, MOST) }
     }

@@ -70,9 +70,9 @@ fn checked_order(closure: &Closure) -> impl Iterator<Item = (ModuleId, FileId)> 
 /// Memoised results of checks, and memory that later checks reuse.
 #[derive(Default)]
 pub struct VersionMemo {
-    /// For each file name in [`NeededFiles`]: the last provider that defined all versions that the
-    /// object needs under this name. The result holds under every entry point, so this provider is
-    /// not checked again.
+    /// For each entry of [`NeededFiles`], a file name in one object's DT_VERNEED: the last provider
+    /// that defined all versions that the object needs under this name. The result holds under
+    /// every entry point, so this provider is not checked again.
     clean: Vec<Option<FileId>>,
     names: Stamped,
 }
@@ -299,7 +299,7 @@ fn relr_unmarked(object: &Object) -> bool {
 
 /// Sets `version_limit`. If a needed file is missing, the loader considers only the versions that
 /// an object defines, and the versions that the object needs from found files. The highest index of
-/// these versions determines the size of the object's version table. Without any of them, the
+/// these versions determines the size of the object's version table. Without any such version, the
 /// loader makes no table.
 pub(super) fn limit_tables(links: &mut LinkMap, store: &dyn FactStore, strings: &Strings) {
     if !links.lacks_any() {

@@ -1,4 +1,5 @@
-//! `copy-size-mismatch`: a program's copy of a library's data has another size than the data.
+//! `copy-size-mismatch`: a program's copy of library data has another size than the data in the
+//! library.
 
 use super::protected_symbol::{self, TakenSymbol, by_symbol};
 use super::{Query, Rule};

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The architecture of an object, such as `x86_64`. `None` if platform tags such as
-/// `manylinux_2_28_x86_64` have no name for its machine.
+/// `manylinux_2_28_x86_64` have no name for the object's machine.
 pub(super) fn arch(object: &Object) -> Option<Arch> {
     Arch::of_machine(machine::of(object.header.target())?.name)
 }
@@ -111,7 +111,8 @@ impl<'a> Query<'a> {
         files.filter_map(named).collect()
     }
 
-    /// For each loaded file: the entry points that load it, and its module in each.
+    /// For each loaded file: the entry points that load it, and the module of the file under each
+    /// entry point.
     pub(super) fn loaders(&self) -> FastMap<FileId, Vec<(RootId, ModuleId)>> {
         let mut out: FastMap<FileId, Vec<(RootId, ModuleId)>> = FastMap::default();
         for (root, closure) in self.entry_points() {
@@ -124,7 +125,7 @@ impl<'a> Query<'a> {
 }
 
 /// Adds the policy entry to a finding, as evidence and as cause. `key` is the key and name of the
-/// entry, without file and line: it is the same in every copy of the policy.
+/// entry, without file and line, so that `key` is the same in every copy of the policy.
 pub(super) fn by_policy(finding: &mut Finding, key: String, origin: &Origin) {
     let reason = Some(format!("by the policy {}", place(origin)));
     finding.evidence.push(Evidence { reason, ..Evidence::new(EvidenceKind::Reference) });

@@ -1,4 +1,4 @@
-//! `deps-list-drift`: a list of archives disagrees with the archive that is merged from it.
+//! `deps-list-drift`: a list of archives disagrees with the archive that is merged from the list.
 
 use super::{Query, Rule};
 use crate::catalogue::{ARCHIVE, RuleId};
@@ -67,8 +67,8 @@ list may then have more names than linkaudit knows. `undecided` reports the valu
 that are not listed.
 ";
 
-/// Maximum number of names in the evidence of the finding about listed names without a candidate
-/// archive.
+/// Maximum number of names in the evidence of one finding: listed names for which there is no
+/// candidate archive.
 const MOST_NAMED: usize = 100;
 
 fn check(query: &Query<'_>) -> Findings {
@@ -117,9 +117,10 @@ struct Drift<'a> {
     archive: ArchiveId,
     /// The listed names that are plain values and that the list does not remove again.
     names: BTreeSet<&'a [u8]>,
-    /// True if the list has a value whose names are unknown, and so may list further archives.
+    /// True if the list has a value whose names are unknown. The list may then name further
+    /// archives.
     is_open: bool,
-    /// Candidate archives whose names are in the list, even under a condition. `unlisted` has the
+    /// Candidate archives that the list names, even if only under a condition. `unlisted` has the
     /// other candidate archives.
     listed: Vec<ArchiveId>,
     unlisted: Vec<ArchiveId>,
@@ -210,8 +211,9 @@ impl<'a> Drift<'a> {
         out
     }
 
-    /// True if builds link `name` instead of merging it. This holds for libraries of the compiler,
-    /// and for those of the C library unless a listed candidate of a project has the name.
+    /// True if builds link `name` instead of merging it. This holds for libraries of the compiler.
+    /// It also holds for a library of the C library, unless the listed archive with this name
+    /// belongs to a project.
     fn is_of_system(&self, name: &[u8]) -> bool {
         let library = &self.query.library();
         let is_there = |path: &Path| library.entries().any(|(_, entry)| *entry.path == *path);
@@ -247,8 +249,8 @@ impl<'a> Drift<'a> {
     }
 
     /// Findings about archives that are missing from the list. Such an archive is neither listed
-    /// nor merged. It defines an undefined symbol of a library, or another archive that defines
-    /// such a symbol needs it. Symbols to which the merged archive does not refer are ignored.
+    /// nor merged. It defines an undefined symbol of a library, or is needed by an archive that
+    /// defines this symbol. Symbols to which the merged archive does not refer are ignored.
     fn needed(
         &self,
         inside: &BTreeMap<ArchiveId, usize>,

@@ -1,6 +1,6 @@
 //! Libraries and interpreters that were found in the wrong place. They are outside of the store of
-//! the file that needs them, or on the system although that file's prefix has the library.
-//! `outside-closure` reports them.
+//! the file that needs them. Or they are on the system, although that file's prefix has a library
+//! of the same name. `outside-closure` reports them.
 
 use super::Query;
 use super::rejected_candidates::Need;
@@ -72,7 +72,7 @@ type OutsideNeed = (FileId, StrId, FileId);
 /// One need whose library was found outside of the store or prefix of the needing file.
 struct OutsideLibrary {
     edge: Edge,
-    /// The entry points in whose closures the need leads to that library.
+    /// The entry points under which the need leads to that library.
     roots: Vec<RootId>,
 }
 
@@ -213,7 +213,8 @@ fn taken(path: Arc<Path>, how: FoundBy) -> Evidence {
     }
 }
 
-/// The directory of the file. Fingerprints use it, because a version in the file name may change.
+/// The directory of the file. Fingerprints use the directory, because a version in the file name
+/// may change.
 fn detail(path: &Path) -> Vec<u8> {
     path.parent().unwrap_or(path).as_os_str().as_bytes().to_vec()
 }

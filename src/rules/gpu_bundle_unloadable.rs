@@ -129,8 +129,8 @@ fn unloadable(code: &DeviceCode, process: &Process, runtime: Runtime) -> Vec<Str
 }
 
 /// The reason why a runtime cannot read a compressed bundle. `None` if the runtime can read the
-/// bundle, or if the runtime's profile and the version in its file name do not show that it cannot.
-/// Source: the code of clr and comgr in each release.
+/// bundle. Also `None` if neither the runtime's profile nor the version in the runtime's file name
+/// shows that the runtime cannot read it. Source: the code of clr and comgr in each release.
 fn refused(container: &Container, profile: Profile, runtime: Runtime) -> Option<&'static str> {
     let is_generic =
         || container.entries.iter().filter_map(ContainerEntry::target_id).any(|id| id.is_generic());
@@ -156,7 +156,7 @@ fn refused(container: &Container, profile: Profile, runtime: Runtime) -> Option<
 }
 
 /// A finding about a compressed payload that contains the magic number of a bundle (`CCOB`). It is
-/// at most a warning, because LLVM's readers with the fix accept the payload.
+/// at most a warning, because LLVM's readers with the fix of 2026 accept the payload.
 fn magic(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Option<Box<Finding>> {
     let (container, inside) =
         code.containers.iter().find_map(|container| Some((container, container.magic_inside?)))?;

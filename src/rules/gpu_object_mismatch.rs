@@ -112,7 +112,8 @@ fn damage(query: &Query<'_>, file: FileId, what: String) -> Box<Finding> {
 /// The text of a contradiction, and the GPU in the id of the bundle entry; `None` if the id names
 /// no AMD GPU.
 type Contradiction = (String, Option<TargetId>);
-/// The number of entries with the same contradiction, and the archive member of the first one.
+/// The number of entries with the same contradiction, and the archive member of the first of these
+/// entries.
 type TargetContradictions<'a> = (usize, Option<&'a [u8]>);
 
 /// Findings about bundle entries that contradict the code in them, and about defects of that code.

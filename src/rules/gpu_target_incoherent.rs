@@ -52,8 +52,8 @@ back to other libraries on all other GPUs. A library without device code, which 
 every GPU. Libraries that are loaded with dlopen are not known.
 ";
 
-/// Prefixes of the sonames of optional libraries. Other libraries call an optional one only on GPUs
-/// for which it has code.
+/// Prefixes of the sonames of optional libraries. Other libraries call an optional library only on
+/// GPUs for which that library has code.
 const OPTIONAL: [&[u8]; 2] = [b"libhipblaslt.so", b"libhipsparselt.so"];
 
 /// Keyed by a unit (a file or data directory) and a GPU target that the unit does not serve. The

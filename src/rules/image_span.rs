@@ -88,7 +88,8 @@ fn near(sections: &[Section]) -> impl Iterator<Item = &Section> {
 }
 
 /// Bytes from the start of the first to the end of the last [`near`] section. If no section has
-/// `SHF_X86_64_LARGE`, the span of the segments. `None` if there are none.
+/// `SHF_X86_64_LARGE`, the span of the segments. `None` if the object has no such sections or
+/// segments.
 fn reached(object: &Object) -> Option<u64> {
     let sections = &object.sections;
     if near(sections).count() == sections.len() {

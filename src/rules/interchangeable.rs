@@ -25,8 +25,8 @@ const ONE_PROJECT: [&[&[u8]]; 2] = [
     &[b"libwayland-client.so.0", b"libwayland-server.so.0"],
 ];
 
-/// True if it is harmless that references to `name` bind to the winner, the second of `both`,
-/// instead of the loser, the first.
+/// True if it is harmless that references to `name` bind to the winner instead of the loser. `both`
+/// has the loser first, then the winner.
 pub(super) fn definitions<'q>(
     query: &Query<'q>,
     name: &[u8],
@@ -87,10 +87,11 @@ fn is_inline<'q>(
 }
 
 /// True if the loser is a weak function that its library also exports under a longer name. The
-/// winner must be strong, or must have a longer name too. The loser's library offers its own code
-/// under the longer name, and lets other libraries replace the weak name (MPI standard, 15.2.1:
-/// `PMPI_Send` and `MPI_Send`; `__foo` and `foo`; `backtrace` of libunwind and of glibc). An alias
-/// with an unrelated name is ignored: a library that replaces the function does not know the alias.
+/// winner must be strong, or its library must export it under a longer name too. The loser's
+/// library offers its own code under the longer name, and lets other libraries replace the weak
+/// name (MPI standard, 15.2.1: `PMPI_Send` and `MPI_Send`; `__foo` and `foo`; `backtrace` of
+/// libunwind and of glibc). An alias with an unrelated name is ignored: a library that replaces the
+/// function does not know the alias.
 fn is_default<'q>(
     query: &Query<'q>,
     name: &[u8],
@@ -181,8 +182,8 @@ fn has_template_arguments(name: &[u8]) -> Option<bool> {
     }
 }
 
-/// The text after the `<length><name>` at the start of `text`. `None` if `text` does not
-/// start with one.
+/// The text after the `<length><name>` at the start of `text`. `None` if `text` starts with other
+/// text.
 fn after_source_name(text: &[u8]) -> Option<&[u8]> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let length: usize = std::str::from_utf8(&text[..digits]).ok()?.parse().ok()?;
@@ -192,8 +193,8 @@ fn after_source_name(text: &[u8]) -> Option<&[u8]> {
 /// Facts about the code of files, mostly about C++. Each is computed on first use.
 #[derive(Default)]
 pub(super) struct CxxFacts<'q> {
-    /// For each file, the classes whose constructor, destructor, vtable or type information the
-    /// file refers to, because another library defines them. If the file also defines a member of
+    /// For each file, the classes that another library defines: the file refers to their
+    /// constructor, destructor, vtable or type information. If the file also defines a member of
     /// one of these classes, the member is inline, or both libraries define it.
     taken: FastMap<FileId, FastSet<&'q [u8]>>,
     /// See [`CxxFacts::keeps_weak`].

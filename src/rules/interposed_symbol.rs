@@ -108,7 +108,8 @@ makes inline functions strong, and some libraries also work as headers alone. Th
 definition that hides a strong one only for C symbols.
 ";
 
-/// Maximum number of symbols that a finding lists, and of files that refer to them.
+/// Maximum number of symbols that a finding lists, and maximum number of referring files that it
+/// lists.
 const MOST: usize = 20;
 
 /// The interposed symbols of two libraries, over all entry points.
@@ -126,7 +127,7 @@ struct Pair {
 #[derive(Default)]
 struct InterposedList {
     symbols: BTreeMap<Box<[u8]>, Interposed>,
-    /// All files that refer to one of the symbols.
+    /// All files that refer to at least one of the symbols.
     referrers: FastSet<FileId>,
 }
 
@@ -194,8 +195,8 @@ struct Alone<'a, 'q> {
 }
 
 impl Alone<'_, '_> {
-    /// The definition that `module` would bind to if it were loaded alone: the first one among its
-    /// needs, breadth first.
+    /// The definition that `module` would bind to if it were loaded alone: the first definition
+    /// among the needs of `module`, breadth first.
     fn first<'d>(&mut self, module: ModuleId, all: &'d [Definition]) -> Option<&'d Definition> {
         let closure = self.closure;
         let order = self.order.entry(module).or_insert_with(|| breadth_first(closure, module));
@@ -282,7 +283,7 @@ fn note<'q>(
 
 /// The loser and the winner of the reference, if it is interposed. The winner is the definition to
 /// which the reference binds. The loser is the referrer's own definition. If the referrer has none,
-/// the loser is the definition to which it would bind if it were loaded alone.
+/// the loser is the definition to which the reference would bind if the referrer were loaded alone.
 fn interposed<'d>(
     alone: &mut Alone<'_, '_>,
     name: &'d DuplicateName,
@@ -316,8 +317,9 @@ fn interposed<'d>(
 
 /// True for a library that holds the code of a plugin's host program. Plugins may define functions
 /// that other versions of this library lack. The names of the library and the program begin with
-/// the same letters. Then either only a version follows (`libperl.so.5.36` for `perl5.36.0`), or
-/// the program loads the library (`libqgis_core.so.3` for `qgis.bin`).
+/// the same letters. After these letters, the library's name has only a version (`libperl.so.5.36`
+/// for `perl5.36.0`). If the name has more than a version, the program must load the library
+/// (`libqgis_core.so.3` for `qgis.bin`).
 fn is_of_host(query: &Query<'_>, closure: &Closure, library: FileId) -> bool {
     let name = |host: FileId| query.facts(host).path.file_name().map(OsStrExt::as_bytes);
     let Some(program) = closure.root.host.and_then(name) else { return false };
@@ -359,8 +361,8 @@ fn kind(symbol: &Symbol<'_>) -> &'static str {
     }
 }
 
-/// At most two findings about a pair: one about data of different sizes, and one about all other
-/// symbols.
+/// At most two findings about a pair of libraries: one about data of different sizes, and one about
+/// all other symbols.
 fn findings(query: &Query<'_>, files: (FileId, FileId), pair: &Pair) -> Findings {
     let winner = query.library_text(files.1);
     let mut out = Findings::new();
@@ -410,7 +412,7 @@ impl InterposedList {
         self.kinds().into_iter().rev().map(words).collect::<Vec<_>>().join(", ")
     }
 
-    /// Evidence: the first symbols, the first files that refer to any symbol, and the numbers of
+    /// Evidence: the first symbols, the first files that refer to any of them, and the numbers of
     /// symbols and files that these lists leave out.
     fn evidence(&self, query: &Query<'_>) -> Vec<Evidence> {
         let mut out = Vec::new();

@@ -75,8 +75,8 @@ const SOME: usize = 20;
 /// by more than the version, their samples are compared first. The libraries are compared in full
 /// only if the samples have [`SHARED`] common names.
 const SAMPLED: u32 = 64;
-/// Minimum number of names that two samples must share: half of the average for two libraries with
-/// [`MANY`] common symbols.
+/// Minimum number of names that two samples must share: half of the number that two libraries with
+/// [`MANY`] common symbols share on average.
 const SHARED: usize = MANY / SAMPLED as usize / 2;
 /// A sampled name that more than this many libraries define is frequent. The number of pairs of
 /// such libraries would grow with the square of the number of files, although few of these pairs
@@ -90,7 +90,7 @@ enum CopyKind {
     Symbols(Common),
 }
 
-/// Facts about the names that both of two libraries define.
+/// Facts about the names that two libraries both define.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Common {
     count: usize,
@@ -144,7 +144,7 @@ fn check(query: &Query<'_>) -> Findings {
     facts.into_iter().map(|(kind, fact)| finding(query, kind, &fact)).collect()
 }
 
-/// Pairs of files that may be copies. Most files are in no pair.
+/// Pairs of files that may be copies of one library or code base. Most files are in no pair.
 #[derive(Default)]
 struct CopyCandidates {
     involved: IdSet<FileId>,
@@ -261,8 +261,8 @@ fn sample(object: &Object) -> impl Iterator<Item = u32> {
     })
 }
 
-/// The way in which two files of one process are copies of one library or code base; `None` if they
-/// are not.
+/// The way in which two files of one process are copies of one library or code base; `None` if the
+/// files are not copies.
 fn compare(query: &Query<'_>, two: Two, versions: Versions) -> Option<CopyKind> {
     let objects = (query.facts(two.0).object()?, query.facts(two.1).object()?);
     let names = [query.library_name(two.0), query.library_name(two.1)];
@@ -312,9 +312,9 @@ fn exported(object: &Object) -> usize {
     object.tables.as_ref().map_or(0, |tables| tables.hashed_indices().len())
 }
 
-/// Counts the symbols that both objects define, if a reference can bind to either definition. For
-/// this, the versions must be equal, one definition must have no version, or the loader must ignore
-/// versions.
+/// Counts the symbols that both objects define, if a reference can bind to either definition. This
+/// is possible if the versions are equal, if one definition has no version, or if the loader
+/// ignores versions.
 fn common((a, b): (&Object, &Object), versions: Versions) -> Common {
     let mut out = Common { count: 0, are_same_functions: true };
     let (Some(first), Some(second)) = (&a.tables, &b.tables) else { return out };
@@ -363,7 +363,7 @@ fn sorted_words(tables: &Tables) -> Vec<(u32, SymbolIndex)> {
 /// The effect of versions on the lookup of a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Versions {
-    /// A reference is bound to a definition with its version.
+    /// A reference is bound to a definition with the version of the reference.
     Compared,
     /// A reference is bound to any definition with a default version (`sysv_lookup` and
     /// `gnu_lookup` of musl).

@@ -93,7 +93,7 @@ fn damage(defect: &Defect) -> (String, String) {
 }
 
 /// The message and `detail` about all defects beyond the end of a truncated file of `len` bytes;
-/// `None` without such defects. The message has the first defect, the detail has all.
+/// `None` if there are no such defects. The message has the first defect, the detail has all.
 fn truncated(len: u64, lost: &[&Defect]) -> Option<(String, String)> {
     let (first, others) = lost.split_first()?;
     let end = lost.iter().filter_map(|defect| defect.end).max()?;

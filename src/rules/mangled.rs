@@ -29,7 +29,7 @@ impl Parts<'_> {
 }
 
 /// The first component of a name, and the text after it. All names of one scope have the same first
-/// component, and it is cheap to find. `None` for a name that is not mangled or that starts with an
+/// component, which is cheap to find. `None` for a name that is not mangled or that starts with an
 /// unsupported construct.
 pub(super) fn first_component(name: &[u8]) -> Option<(&[u8], &[u8])> {
     let (rest, _) = nested(name)?;

@@ -58,9 +58,9 @@ pub fn attach(audit: &Audit, tree: &dyn Tree, findings: &mut Findings) {
     }
 }
 
-/// The libraries that a file's dlopen notes name, and the names of libraries among its strings. Its
-/// soname, needs and version needs are left out of the strings. Empty if the file changed or cannot
-/// be opened again.
+/// The libraries that a file's dlopen notes name, and the names of libraries among its strings. The
+/// soname, needs and version needs of the file are left out of the strings. The result is empty if
+/// the file changed or cannot be opened again.
 fn names(tree: &dyn Tree, facts: &FileFacts, object: &Object) -> Vec<Vec<u8>> {
     let Ok(Opened::File(file)) = tree.open(&facts.path) else { return Vec::new() };
     if file.stat() != facts.stat {

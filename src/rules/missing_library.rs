@@ -153,7 +153,7 @@ fn interpreters(query: &Query<'_>) -> Findings {
 }
 
 /// Findings of `rule` about interpreters. `word` gives the message for a defect, or `None` if the
-/// rule does not report it.
+/// rule does not report the defect.
 pub(super) fn interpreters_with(
     query: &Query<'_>,
     rule: RuleId,

@@ -38,8 +38,8 @@ Lazy binding (`-z lazy`), which leaves a part of the GOT writable, is not report
 checked.
 ";
 
-/// The smallest page size, in bytes. A loader that protects nothing with this size also protects
-/// nothing with larger pages.
+/// The smallest page size, in bytes. If the data covers no end of a page of this size, it covers no
+/// end of a larger page, and the loader protects nothing.
 const PAGE: u64 = 4096;
 
 fn check(query: &Query<'_>) -> Findings {

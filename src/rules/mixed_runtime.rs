@@ -118,7 +118,7 @@ fn check(query: &Query<'_>) -> Findings {
     facts.into_iter().map(|((kind, _), fact)| finding(query, &kind, &fact)).collect()
 }
 
-/// The mixtures of runtimes in one closure, each with the modules that it consists of.
+/// The mixtures of runtimes in one closure, each with the modules of these runtimes.
 fn runtimes(query: &Query<'_>, closure: &Closure) -> Vec<(MixtureKind, Vec<ModuleId>)> {
     let mut out = Vec::new();
     let mut kinds: [Vec<(usize, ModuleId)>; KINDS.len()] = Default::default();
@@ -160,8 +160,8 @@ fn runtimes(query: &Query<'_>, closure: &Closure) -> Vec<(MixtureKind, Vec<Modul
 }
 
 /// The index in [`SINGLE`] of the runtime with this soname; `None` for other libraries. auditwheel
-/// makes sonames from file names: they contain hashes (see [`version_of`]) and may end with a
-/// longer version.
+/// makes sonames from file names: such sonames contain hashes (see [`version_of`]) and may end with
+/// a longer version.
 pub(super) fn single_of(soname: &[u8]) -> Option<usize> {
     SINGLE.iter().position(|name| {
         let end = memchr::memmem::find(name, b".so").unwrap_or(name.len());
@@ -181,7 +181,7 @@ fn is_of(soname: &[u8], name: &[u8]) -> bool {
 /// The version of a soname that is `name` with a version: `.so.1` of `libgomp.so.1`. auditwheel
 /// adds `-` and the first eight hexadecimal digits of a hash: `libgomp-a34b3233.so.1.0.0`. If
 /// auditwheel repairs a wheel twice, the name has two hashes. `None` for sonames with other
-/// suffixes, which are other libraries, such as the plugin `libgomp-plugin-nvptx.so.1`.
+/// suffixes: these belong to other libraries, such as the plugin `libgomp-plugin-nvptx.so.1`.
 fn version_of<'s>(soname: &'s [u8], name: &[u8]) -> Option<&'s [u8]> {
     let mut rest = soname.strip_prefix(name)?;
     while let Some((hash, after)) = rest.strip_prefix(b"-").and_then(|r| r.split_at_checked(HASH))

@@ -207,8 +207,8 @@ pub struct RuleInput<'a> {
     /// The paths that the loader tried for missing libraries, and the archive members that refer to
     /// undefined symbols.
     pub explained: &'a Explained,
-    /// For each library with undefined symbols, the candidate archives that define them; computed
-    /// on demand.
+    /// For each library with undefined symbols, the candidate archives that define these symbols;
+    /// computed on demand.
     pub solved: &'a Solved,
 }
 

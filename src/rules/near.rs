@@ -1,9 +1,9 @@
 //! Near misses: definitions in the scope of an entry point that nearly fit an undefined symbol.
-//! They have the same name with another version, tag or parameter list. If there are none, other
-//! members of the symbol's class or namespace are listed. One pass over the tables of the scopes
-//! serves all symbols; without undefined symbols there is no pass. `undefined-symbol` adds near
-//! misses as evidence, and `why` shows them. The view `archive` and the module `near_archives` look
-//! up definitions in archives in the same way.
+//! They have the same name with another version, tag or parameter list. If there are no such
+//! definitions, other members of the symbol's class or namespace are listed. One pass over the
+//! tables of the scopes serves all symbols; without undefined symbols there is no pass.
+//! `undefined-symbol` adds near misses as evidence, and `why` shows them. The view `archive` and
+//! the module `near_archives` look up definitions in archives in the same way.
 
 use super::mangled::{Parts, class_component, first_component, is_in_std, leading_name, parts};
 use crate::audit::Audit;
@@ -290,9 +290,10 @@ impl<'a> NearMisses<'a> {
     }
 
     /// The definitions in all files that are nearest to a symbol, the nearest first. `target` is
-    /// that of the object that refers to the symbol; with `None`, every target fits. Exact
-    /// definitions are left out: the same name and machine, and the same version or none. If
-    /// nothing else is near, the result has definitions of the name for another machine.
+    /// the target of the object that refers to the symbol; with `None`, every target fits. Exact
+    /// definitions are left out: those with the same name and machine, and with the same version or
+    /// no version. If nothing else is near, the result has definitions of the name for another
+    /// machine.
     pub(crate) fn of_link(&self, symbol: &[u8], target: Option<Target>) -> Vec<NearMiss<'a>> {
         let (name, version) = split(symbol);
         let links = |definition: &CandidateDefinition<'a>| match (target, definition.target) {

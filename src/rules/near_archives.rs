@@ -11,7 +11,7 @@ use crate::tree::Tree;
 use std::sync::Arc;
 
 /// The target of a finding's file; for an archive, the target of the first member that has one.
-/// `None` if it is not known.
+/// `None` if the target is not known.
 fn target(audit: &Audit, finding: &Finding) -> Option<Target> {
     let file = audit.corpus.file_at(&finding.full_path())?;
     let object = audit.corpus.files[file].object().map(|object| object.header.target());

@@ -1,7 +1,8 @@
 //! `outside-closure`: a library or interpreter from outside of a package's closure. Under a
 //! whitelist, the rule reports a file that the whitelist does not list and the prefix does not
 //! contain. Without a whitelist, `found_outside` reports files in the wrong place. They are outside
-//! of the store of the file that needs them, or on the system although the prefix has the library.
+//! of the store of the file that needs them. Or they are on the system, although that file's prefix
+//! has a library of the same name.
 
 use super::demand::{arch, place};
 use super::words::passed_over;

@@ -317,8 +317,9 @@ impl<'a> Query<'a> {
     }
 
     /// Names that several libraries in the scope of an entry point define. Names with
-    /// interchangeable definitions are left out. Each name has the libraries that refer to it, and
-    /// the definitions to which they bind. For rules that declare `Wants::DUPLICATE_DEFINITIONS`.
+    /// interchangeable definitions are left out. Each name comes with the libraries that refer to
+    /// it, and with the definitions to which these references bind. For rules that declare
+    /// `Wants::DUPLICATE_DEFINITIONS`.
     pub fn duplicate_definitions(&self, root: RootId) -> &'a [DuplicateName] {
         self.audit.duplicate_definitions(root)
     }
@@ -385,7 +386,7 @@ impl<'a> Query<'a> {
     }
 
     /// Findings about CMake packages. `word` returns the message and the detail for an event, or
-    /// `None` if the rule does not report it.
+    /// `None` if the rule does not report the event.
     pub(super) fn about_cmake(
         &self,
         rule: RuleId,
@@ -437,8 +438,8 @@ impl<'a> Query<'a> {
         self.audit.given_files()
     }
 
-    /// Links to directories, with the real paths of their targets. They are resolved only if a
-    /// policy selects files by path, or if the report lists such links.
+    /// Links to directories, with the real paths of their targets. The links are resolved only if a
+    /// policy selects files by path, or if the report lists links to directories.
     pub(super) fn linked_directories(&self) -> &'a [(PathBuf, PathBuf)] {
         &self.audit.linked
     }

@@ -85,9 +85,10 @@ impl Query<'_> {
     }
 
     /// The search-path entry with which the object finds libraries in `directory` under all entry
-    /// points; `None` if no entry can name the directory. The entry is absolute if the object is
-    /// found in several places. It is also absolute if an entry point has a set-ID bit, because the
-    /// loader then ignores `$ORIGIN` for other users (`elf/dl-load.c`, `_dl_dst_substitute`).
+    /// points; `None` if no entry can name the directory. The entry is absolute if `$ORIGIN` has
+    /// several values for the object. It is also absolute if an entry point has a set-ID bit,
+    /// because the loader then ignores `$ORIGIN` for other users (`elf/dl-load.c`,
+    /// `_dl_dst_substitute`).
     fn entry(
         &self,
         need: Need<'_>,

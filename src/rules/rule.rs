@@ -15,7 +15,7 @@ pub struct Rule {
     pub id: RuleId,
     /// The group of the rule. Policies and options can set the level of all rules of a group.
     pub group: RuleGroup,
-    /// The default level. Policies and options can set another.
+    /// The default level. Policies and options can set another level.
     pub level: Level,
     /// The defect that the rule reports, in one line of at most 72 bytes without a full stop.
     pub summary: &'static str,

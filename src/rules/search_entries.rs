@@ -41,8 +41,8 @@ const BUILD: [&str; 16] = [
 ];
 /// Other names of the current directory.
 const CURRENT: [&str; 2] = ["/proc/self/cwd", "/proc/thread-self/cwd"];
-/// Directories of installed packages. If the current directory is below one of them, it is not a
-/// build directory.
+/// Directories of installed packages. A current directory below one of them is not a build
+/// directory.
 const PACKAGES: [&str; 9] =
     ["/usr", "/opt", "/lib", "/lib64", "/bin", "/sbin", "/srv", "/nix/store", "/gnu/store"];
 /// Maximum number of libraries that are listed for one entry.

@@ -100,8 +100,8 @@ pub(super) fn unanswered(query: &Query<'_>, rule: RuleId) -> Findings {
 /// A library, and one of the versions that an object needs from it.
 type LibraryVersion<'o> = (crate::format::elf::Str, &'o VersionNeed);
 
-/// Compares each needed version with the limits for its file. Calls `visit` with the first limit
-/// for which the result is `answer`.
+/// Compares each needed version with the limits for its file. For each version, calls `visit` with
+/// the first limit for which the result of the comparison is `answer`.
 fn each<'a>(
     query: &Query<'a>,
     answer: LimitResult,

@@ -1,5 +1,5 @@
 //! Requirements of policies that could not be checked. For example, only a part of the prefix was
-//! given, or a file has no dynamic symbols. `undecided` reports them.
+//! given, or a file has no dynamic symbols. `undecided` reports these requirements.
 
 use super::demand::{arch, by_policy, has_symbols, place, policy_file};
 use super::{

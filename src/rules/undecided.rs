@@ -143,9 +143,9 @@ fn objects_of(machine: &str, family: Family) -> String {
     format!("{machine}{musl}")
 }
 
-/// Findings about entry points whose loader this system lacks, if they need a library that no
-/// policy provides. All findings about one machine and loader family have one cause. Programs with
-/// an interpreter that another finding reports are left out.
+/// Findings about entry points whose loader this system lacks, if the entry points need a library
+/// that no policy provides. All findings about one machine and loader family have one cause.
+/// Programs whose interpreter another finding reports are left out.
 fn absent<'a>(query: &'a Query<'_>) -> impl Iterator<Item = Box<Finding>> + use<'a> {
     let closures = || query.entry_points().map(|(_, closure)| closure);
     // A sysroot without any loader may be a staging directory.

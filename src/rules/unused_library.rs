@@ -129,8 +129,8 @@ fn all_filtees(filtees: &FastMap<FileId, FastSet<FileId>>, library: FileId) -> F
 }
 
 /// Pairs of an object in `unused` and a library whose symbol the object uses through the program.
-/// The program has a copy of the data or fixes the address of the function. Pairs that are not in
-/// `unused` may occur too.
+/// The program then has a copy of the data, or fixes the address of the function. The result may
+/// also have pairs that are not in `unused`.
 fn used_through_program(query: &Query<'_>, used: &FastSet<Pair>, unused: &[Pair]) -> Vec<Pair> {
     // For each object, the hashes of its undefined symbols.
     let mut referred: FastMap<FileId, FastSet<u32>> = FastMap::default();

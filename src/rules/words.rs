@@ -69,7 +69,7 @@ impl Query<'_> {
     }
 
     /// Evidence: the entry points `roots`, their host programs, and the chain of needs from the
-    /// entry point of `site` to its module. If `site` is `None`, the chain is left out.
+    /// entry point of `site` to the module of `site`. If `site` is `None`, the chain is left out.
     pub(super) fn roots(&self, roots: &[RootId], site: Option<Site>) -> Vec<Evidence> {
         let mut out: Vec<Evidence> = roots
             .iter()
@@ -261,8 +261,8 @@ impl Query<'_> {
             .collect()
     }
 
-    /// Candidates for a missing library in the prefix of the object that needs it. They are neither
-    /// audited nor below `--lib-path`.
+    /// Candidates for a missing library in the prefix of the object that needs it. These candidates
+    /// are neither audited nor below `--lib-path`.
     pub(super) fn unaudited_candidates(
         &self,
         missing: &MissingLibrary,
@@ -320,7 +320,7 @@ pub(crate) fn tried_in_words(tried: &Tried) -> String {
     }
 }
 
-/// A step of the search in the words of `man ld.so`; `how` is its name in JSON.
+/// A step of the search in the words of `man ld.so`; `how` is the name of the step in JSON.
 pub(crate) fn step(how: &str) -> &str {
     match how {
         "rpath" => "RPATH",

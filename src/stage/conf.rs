@@ -86,7 +86,7 @@ fn beside(path: &Path, pattern: &[u8]) -> PathBuf {
     path.parent().map_or_else(|| pattern.to_path_buf(), |dir| dir.join(pattern))
 }
 
-/// The files that a pattern of glob(3) matches. They are sorted as whole strings, as in the C
+/// The files that a pattern of glob(3) matches. The files are sorted as whole strings, as in the C
 /// locale. The locale in which ldconfig will run is unknown.
 fn matching(tree: &dyn Tree, pattern: &Path) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::from("/")];

@@ -1,8 +1,7 @@
 //! The cache and the links that ldconfig will make after an installation. ldconfig reads all
 //! configured directories. This module reads only new directories, and directories in which the
-//! installation changes libraries. Other directories keep their present cache entries. The
-//! exceptions are directories that no longer exist, or that the installation removes from the
-//! configuration.
+//! installation changes libraries. Other directories keep their present cache entries, unless they
+//! no longer exist or the installation removes them from the configuration.
 
 use super::cache_file::{Hwcap, NewCacheEntry, bytes};
 use super::{conf, scan};
@@ -76,7 +75,7 @@ pub(super) fn run(before: &dyn Tree, after: &dyn Tree, changed: &FastSet<PathBuf
 const LDCONFIG: [&str; 2] = ["/sbin/ldconfig", "/usr/sbin/ldconfig"];
 
 /// The machine family and the built-in strings of the system's glibc loader. If the system has an
-/// ldconfig, the loader must be of the same family. `None` if no such loader was found.
+/// ldconfig, the loader must be of the same family as ldconfig. `None` if no such loader was found.
 fn loader(tree: &dyn Tree) -> Option<(u16, Interpreter)> {
     let open = |path: &str| match tree.open(Path::new(path)) {
         Ok(Opened::File(handle)) => Some(handle),
@@ -194,8 +193,8 @@ impl LdconfigRun<'_> {
         }
     }
 
-    /// Adds the entries of one directory. Takes them from the present cache if `stays` is true: the
-    /// installation then changes no library in the directory.
+    /// Adds the entries of one directory. If `stays` is true, the installation changes no library
+    /// in the directory, and the entries come from the present cache.
     fn take(&mut self, dir: &Path, real: &Path, stays: bool) {
         let file = |name: &OsStr| dir.join(name).into_os_string().into_encoded_bytes();
         if stays {

@@ -1,6 +1,6 @@
-//! Staging directories: the system as it will be after their files are installed. [`lay`] makes
-//! one [`Tree`] of three layers: the sysroot without its replaced files, the stages, and the
-//! links and the cache that ldconfig will make.
+//! The system as it will be after the files of staging directories are installed. [`lay`] makes one
+//! [`Tree`] of three layers: the sysroot without its replaced files, the stages, and the links and
+//! the cache that ldconfig will make.
 
 mod cache_file;
 mod conf;
@@ -166,8 +166,9 @@ struct Brought {
 }
 
 impl Brought {
-    /// Adds the files below `dirs` of the stage with index `at`, the upper tree of `overlay`.
-    /// Returns the first path that another stage also contains, with the index of that stage.
+    /// Adds the files below `dirs` of the stage with index `at`. This stage is the upper tree of
+    /// `overlay`. Returns the first path that another stage also contains, with the index of that
+    /// stage.
     fn add(
         &mut self,
         overlay: &OverlayTree,

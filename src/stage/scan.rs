@@ -21,10 +21,10 @@ pub(super) struct Library {
     pub(super) soname: Vec<u8>,
     /// The file name.
     pub(super) name: OsString,
-    /// The flags of its cache entry.
+    /// The flags of the library's cache entry.
     pub(super) flags: i32,
     /// True for a link whose name is the soname or the linker's name, such as `libfoo.so`. ldconfig
-    /// makes no link for such an entry.
+    /// then makes no link itself.
     is_link: bool,
 }
 

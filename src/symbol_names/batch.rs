@@ -28,7 +28,8 @@ struct QueuedName {
 impl Batch {
     /// Queues a name and returns its hash; `None` if the batch is full. The table will add the name
     /// if `add` is true or the table stores every name. Otherwise the table only searches for the
-    /// name, and `push` does not queue a name that is surely absent. `of` identifies the owner.
+    /// name, and `push` does not queue a name that the table certainly lacks. `of` identifies the
+    /// owner.
     pub fn push(&mut self, names: &Growing, name: &[u8], add: bool, of: u32) -> Option<u64> {
         let (hash, add) = (names.hash(name), add || names.whole);
         if add {

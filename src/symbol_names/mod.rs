@@ -2,10 +2,10 @@
 //! is [`Growing`], which threads fill together; then it is [`SymbolNames`], which is read-only. The
 //! id of a name depends on the order of threads, so ids must never decide an order.
 //!
-//! Nine of ten names in archives are defined but never referred to, and they make up nearly all
-//! of the text. Unless the run wants every name ([`Growing::is_whole`]), the table looks up such
-//! names but does not store them. Keyed hashes then show if two members define the same names;
-//! the key is random in each run. All other comparisons use the text.
+//! Nine of ten names in archives are defined but never referred to, and these names make up nearly
+//! all of the text. Unless the run wants every name ([`Growing::is_whole`]), the table looks up
+//! these names but does not store them. Keyed hashes then show if two members define the same
+//! names; the key is random in each run. All other comparisons use the text.
 //!
 //! `facts::members` owns the table, `format::archive` fills it, `cover::ArchiveSet` and rules read
 //! it.
@@ -238,7 +238,7 @@ impl Shard {
         number(&self.pieces, self.table.find(Slot::hash(tag), same)?.place)
     }
 
-    /// The number of a name, which is added if it is new; `None` if the shard is full.
+    /// The number of a name; a new name is added first. `None` if the shard is full.
     fn add(&mut self, tag: u32, name: &[u8]) -> Option<u32> {
         let Self { pieces, places, table } = self;
         let same = |slot: &Slot| slot.tag == tag && is(pieces, slot.place, name);

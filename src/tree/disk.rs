@@ -118,8 +118,8 @@ impl DiskTree {
         Handle::new(Arc::new(DiskFile { file, budget: Arc::clone(&self.budget) }), stat)
     }
 
-    /// The entry of a descriptor that was just opened. Its kind is checked again, because
-    /// another file may have replaced the file that was checked before.
+    /// The entry of a descriptor that was just opened. The kind of the file is checked again,
+    /// because another file may have replaced the file that was checked before.
     fn opened(&self, file: OwnedFd) -> Result<Opened, Errno> {
         let file = File::from(file);
         let stat = rustix::fs::fstat(&file)?;

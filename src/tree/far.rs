@@ -58,7 +58,8 @@ impl Anchor {
     }
 }
 
-/// The offset behind the slashes at `at`: a rest that begins with a slash would be an absolute path.
+/// The offset behind the slashes at `at`. The rest of a path must not begin with a slash, which
+/// would make the rest an absolute path.
 fn name_at(bytes: &[u8], at: usize) -> usize {
     at + bytes[at..].iter().take_while(|byte| **byte == b'/').count()
 }

@@ -1,6 +1,6 @@
-//! Real paths of many symbolic links. Links in one directory often point into one other directory.
-//! That directory is resolved once instead of once for each link. `facts::collect` calls this
-//! module.
+//! Real paths of many symbolic links. Links in one directory often point into the same other
+//! directory. That directory is resolved once instead of once for each link. `facts::collect` calls
+//! this module.
 
 use super::contract::Tree;
 use super::far::PATH_MAX;

@@ -29,7 +29,7 @@ pub struct OverlayTree {
     lower: Box<dyn Tree>,
     /// The layer that the upper tree belongs to.
     origin: FileOrigin,
-    /// True if a link of the upper tree does not hide a directory of the lower one.
+    /// True if a link of the upper tree does not hide a directory of the lower tree.
     keeps_directories: bool,
     /// The base of relative paths.
     cwd: PathBuf,
@@ -48,7 +48,7 @@ pub struct MountError {
     pub errno: Errno,
 }
 
-/// Directories of the upper tree whose path is a link to a directory in the lower one.
+/// Directories of the upper tree whose path is a link to a directory in the lower tree.
 #[derive(Default)]
 struct Moved {
     /// Keyed by path in the upper tree: the path of the directory in the merged tree.
@@ -139,7 +139,7 @@ impl OverlayTree {
         Ok(whole)
     }
 
-    /// This overlay, but directories of the lower tree stay where the upper one has links.
+    /// This overlay, but directories of the lower tree stay where the upper tree has links.
     #[must_use]
     pub fn keeping_directories(self) -> Self {
         Self { keeps_directories: true, ..self }
@@ -189,7 +189,8 @@ impl OverlayTree {
 
     /// Records where the upper directory `top` and the directories below it are in the merged tree.
     /// Descends only into paths that are directories, or links to directories, in the lower tree.
-    /// `dangling` receives the upper directories whose path is any other link in the lower tree.
+    /// `dangling` receives the upper directories at whose path the lower tree has a link that leads
+    /// to no directory.
     fn find_moved(&mut self, top: Staged, dangling: &mut Vec<Staged>) -> Result<(), MountError> {
         let mut todo = vec![top];
         while let Some(Staged { path, place }) = todo.pop() {
@@ -298,8 +299,8 @@ impl OverlayTree {
         known.ok_or(Errno::NOENT)
     }
 
-    /// The directories that make up `dir`. `above` has the directories that make up its parent;
-    /// `None` for the top.
+    /// The directories that make up `dir`. `above` has the directories that make up the parent of
+    /// `dir`; `None` for the top.
     fn merge(&self, dir: &Path, above: Option<&Merged>) -> Result<Merged, Errno> {
         let moved = self.moved.at.get(dir).into_iter().flatten().cloned();
         let (Some(above), Some(name)) = (above, dir.file_name()) else {

@@ -52,8 +52,8 @@ pub struct Visit<'a, C> {
     pub keeps_met: bool,
 }
 
-/// Reads the files in `given`, and walks its directories with `threads` workers. `seen` counts
-/// entries for a progress line.
+/// Reads the files in `given`, and walks the directories in `given` with `threads` workers. `seen`
+/// counts entries for a progress line.
 pub fn walk<T: Send, C: Fn(WalkedFile<'_>) -> T + Sync>(
     tree: &dyn Tree,
     given: &[PathBuf],

@@ -11,7 +11,7 @@
 //! fingerprint is computed from the file name cut to the soname. A line therefore still matches if
 //! a new version of the library has another file name. If several findings have the fingerprint,
 //! the finding with the path of the line gets the line. Matching ignores the name of a line: people
-//! read it, and `scope` uses it to decide if a line is stale.
+//! read the name, and `scope` uses the name to decide if a line is stale.
 
 use super::fingerprint::DIGITS;
 use crate::finding::Finding;

@@ -1,6 +1,6 @@
-//! Fingerprints: a finding keeps its fingerprint when its package is rebuilt, in another version or
-//! at another path. A fingerprint depends only on the finding and the soname of its file. A
-//! baseline may have several lines with one fingerprint.
+//! Fingerprints: a finding keeps its fingerprint when its package is rebuilt, even as another
+//! version or at another path. A fingerprint depends only on the finding and on the soname of the
+//! file that the finding is about. A baseline may have several lines with one fingerprint.
 //!
 //! The first eight digits depend only on the package. From these digits, a run knows which baseline
 //! lines are about packages that it did not audit.
@@ -45,12 +45,14 @@ pub(super) fn package_digits(name: &str) -> String {
     digits(Sha256::digest(name.as_bytes()).as_slice(), PACKAGE)
 }
 
-/// The name of the package whose prefix is `prefix`; empty without a prefix or a package.
+/// The name of the package whose prefix is `prefix`. Empty if `prefix` is `None` or is not the
+/// prefix of a package.
 pub(super) fn package_name(prefix: Option<&Path>) -> String {
     prefix.map(|prefix| Prefixes::package(prefix).name).unwrap_or_default()
 }
 
-/// The first `count` hexadecimal digits of the SHA-256 of `parts`, each preceded by its length.
+/// The first `count` hexadecimal digits of the SHA-256 of `parts`. The length of each part is
+/// hashed before the part.
 pub fn digest(parts: &[&[u8]], count: usize) -> String {
     let mut hasher = Sha256::new();
     for part in parts {
@@ -67,7 +69,7 @@ fn digits(bytes: &[u8], count: usize) -> String {
 }
 
 /// The fingerprints that a finding has under the other hard links of its file. A run over a part of
-/// the tree may see only one of these paths.
+/// the tree may see only one of the links.
 pub(super) fn of_links(finding: &Finding, sonames: &Sonames) -> Vec<String> {
     let full = finding.full_path();
     let print = |below: &Path| {

@@ -1,7 +1,7 @@
 //! Assigns baseline lines to findings. A baseline is a multiset: n lines with one fingerprint waive
-//! at most n findings. Findings that need a waiver get lines before other findings. In each of the
-//! two groups, findings with exactly the path of a line get lines first. Lines that match only
-//! under another hard link of a file are assigned last.
+//! at most n findings. Findings that need a waiver get lines before other findings. In each of
+//! these two groups, a finding whose path is exactly that of a line gets this line first. Lines
+//! that match only under another hard link of a file are assigned last.
 
 use super::AppliedWaiver;
 use super::baseline::{Baseline, BaselineLine};
@@ -23,7 +23,8 @@ pub(super) struct LineRequest<'a> {
     pub(super) needs_line: bool,
 }
 
-/// Indices of lines in file order. A line that another finding got may still be in the queue.
+/// Indices of lines in file order. A line may still be in one queue after a finding got it from
+/// another.
 type Queue = VecDeque<usize>;
 
 /// The lines of a baseline. `used` is true for lines that a finding got.
@@ -33,8 +34,8 @@ pub(super) struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// Assigns the lines of `baseline` to findings. The list has the index of each finding's line;
-    /// `None` for a finding without a line.
+    /// Assigns the lines of `baseline` to findings. The returned list has the index of the line of
+    /// each finding; `None` for a finding that gets no line.
     pub(super) fn give(
         baseline: &'a Baseline,
         askers: &[LineRequest<'_>],
@@ -86,10 +87,10 @@ impl<'a> Lines<'a> {
         AppliedWaiver { baseline: true, reason: entry.reason.clone(), origin, expires: None }
     }
 
-    /// The lines that no finding got: the indices of stale lines, and the number of the other
-    /// lines. A line is stale if this run could have made its finding. `most` returns how many
-    /// findings with the fingerprint of a line this run could have made. A line becomes stale
-    /// only while the used and stale lines with its fingerprint are fewer than this number.
+    /// Sorts the lines that no finding got. Returns the indices of stale lines, and the number of
+    /// the other lines. For a line, `most` returns the number of findings with its fingerprint that
+    /// this run could have made. Unused lines with this fingerprint become stale in file order,
+    /// until the used and stale lines together reach this number.
     pub(super) fn unused(&self, most: impl Fn(&BaselineLine) -> usize) -> (Vec<usize>, usize) {
         let entries = || self.baseline.entries.iter().zip(&self.used).enumerate();
         let mut made: FastMap<&str, usize> = FastMap::default();

@@ -76,10 +76,11 @@ pub struct Triage {
     pub waived: Vec<Waived>,
     /// False if a finding in `findings` is about input that could not be read or decided.
     pub complete: bool,
-    /// Number of references without a version that a missing library is assumed to define. They are
+    /// Number of unversioned references that a missing library is assumed to define. They are
     /// counted only if the finding about this library is waived or has the level `allow`.
     pub assumed: usize,
-    /// Stale lines of the baseline, in file order: the run covers them and has no finding for them.
+    /// Stale lines of the baseline, in file order: this run could have made the findings of these
+    /// lines, but did not.
     pub stale: Vec<Stale>,
     /// Number of unused waivers and baseline lines about files outside of this run.
     pub elsewhere: usize,
@@ -193,13 +194,13 @@ fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &TriageInput<'
     triage
 }
 
-/// A stale line of a baseline: the run covers it and has no finding for it.
+/// A stale line of a baseline: the run could have made the finding of this line, but did not.
 #[derive(Clone, Debug)]
 pub struct Stale {
     /// The stale line, as parsed.
     pub entry: BaselineLine,
-    /// True if the run has no file at the path of the line. The finding is then gone with its file,
-    /// not by a repair.
+    /// True if the run has no file at the path of the line. The finding is then gone because its
+    /// file is gone, not because of a repair.
     pub gone: bool,
 }
 

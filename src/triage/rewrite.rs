@@ -1,5 +1,5 @@
 //! Rewrites a baseline. Stale lines are removed. Other lines and all comments stay, in their order.
-//! New lines are added only if the user allows it, and the run lists them.
+//! New lines are added only if the user allows it, and the run lists the added lines.
 
 use super::baseline::{Baseline, BaselineLine, line};
 use super::lines::{LineRequest, Lines};
@@ -16,7 +16,8 @@ pub struct Rewrite {
     pub added: Vec<String>,
     /// The stale lines that were removed, safe to show.
     pub removed: Vec<String>,
-    /// Number of findings that got no line because new lines were not allowed; 0 if they were.
+    /// Number of findings that got no line because new lines were not allowed; 0 if new lines were
+    /// allowed.
     pub left_out: usize,
 }
 
@@ -82,8 +83,8 @@ fn without_line<'a>(
     all.into_iter().zip(taken).take(open).filter(|(_, line)| line.is_none()).map(|(one, _)| one)
 }
 
-/// Splits the comments before the first line. Comments up to the last empty line belong to the
-/// file. The comments after it belong to the line.
+/// Splits the comments before the first line in two. The comments up to the last empty line belong
+/// to the file. The comments after that empty line belong to the first line.
 fn header(first: &BaselineLine) -> (&[Vec<u8>], &[Vec<u8>]) {
     let empty = first.above.iter().rposition(|line| line.trim_ascii().is_empty());
     first.above.split_at(empty.map_or(0, |at| at + 1))

@@ -2,9 +2,10 @@
 //! if an unused waiver or baseline line is stale. A line about a file outside of the run is not
 //! stale.
 //!
-//! Some findings about a file depend on the entry points that load it and on candidates beside it.
-//! A run over a part of a prefix may miss such findings although the defects still exist. In that
-//! case, a line is stale only if its file no longer names the symbol or library.
+//! Some findings about a file depend on the entry points that load the file, and on candidates for
+//! missing libraries. A run over a part of a prefix may miss these findings although the defects
+//! still exist. In that case, a line is stale only if its file no longer names the symbol or
+//! library.
 
 use super::baseline::BaselineLine;
 use super::fingerprint::{Sonames, package_digits, package_name};
@@ -48,7 +49,8 @@ pub struct RunScope<'a> {
     /// directory. A line from a run over the outer directory alone has a longer path, and is not
     /// stale.
     nested: FastSet<Below>,
-    /// Paths that could not be read. The run may lack findings about files there.
+    /// Paths that could not be read. The run may lack findings about files at and below these
+    /// paths.
     blind: FastSet<Below>,
     /// Rules that ran.
     ran: FastSet<RuleId>,
@@ -84,7 +86,7 @@ fn nested(prefixes: &Prefixes) -> FastSet<Below> {
 }
 
 /// True if `path` is `dir` or below it. An empty `dir` is the whole prefix; absolute paths are not
-/// below it.
+/// below the prefix.
 fn is_below(path: &[u8], dir: &[u8]) -> bool {
     match path.strip_prefix(dir) {
         Some(rest) if dir.is_empty() => !rest.starts_with(b"/"),
@@ -100,7 +102,7 @@ fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     first.into_iter().chain(cuts.map(|(at, _)| &path[..at]))
 }
 
-/// True if a rule's result for a file depends on the entry points that load it.
+/// True if a rule's result for a file depends on the entry points that load the file.
 fn depends_on_company(rule: &Rule) -> bool {
     rule.checked_files == CheckedFiles::Loaded || rule.id == *"undecided"
 }
@@ -277,7 +279,7 @@ impl<'a> RunScope<'a> {
     }
 
     /// True if the run could not read another version of the library at a path. File names are
-    /// compared up to `.so`, because the soname is not known.
+    /// compared up to `.so`, because the soname of an unread file is not known.
     fn has_blind_release(&self, (package, path): &Below) -> bool {
         let name = path.iter().rposition(|b| *b == b'/').map_or(0, |slash| slash + 1);
         let Some(at) = memchr::memmem::find(&path[name..], b".so") else { return false };
@@ -306,12 +308,11 @@ impl<'a> RunScope<'a> {
     /// Upper bound for the number of findings with the fingerprint of `entry` that this run could
     /// have made. The bound is the larger of two numbers: the checked files at the path of
     /// `entry`, and the directories of the command line that contain this path. Exceptions:
-    /// - unlimited if this version does not have the rule, or if one of these directories is
-    ///   outside of all packages or contains a store
+    /// - unlimited if this version of linkaudit does not have the rule, or if one of these
+    ///   directories is outside of all packages or contains a store
     /// - 0 if the rule did not run or could not check the file
-    /// - the number of files that no longer name the symbol or library, for rules that depend on
-    ///   entry points. This applies if the run does not cover the package or leaves the fact
-    ///   undecided
+    /// - the number of files that no longer name the symbol or library, for a rule that depends on
+    ///   entry points, if the run does not cover the whole package or leaves the fact undecided
     pub(super) fn looked_at(&self, entry: &BaselineLine) -> usize {
         if !entry.has_known_rule() {
             return usize::MAX;

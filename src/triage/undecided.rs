@@ -17,7 +17,8 @@ pub(super) struct UndecidedFacts {
     pub(super) partial: FastSet<FileId>,
     /// Dynamic objects that no entry point loads, and the objects of each uncertain closure. A
     /// closure is uncertain if its loader does not exist or stops. It is also uncertain if it
-    /// depends on an unknown processor or working directory, or on the process.
+    /// depends on an unknown processor or working directory, or on a path that leads to a different
+    /// file in each process.
     not_loaded: FastSet<FileId>,
     /// References that a missing library explains, as `symbol` or `symbol@version`, by the file
     /// that has the reference.
@@ -82,7 +83,7 @@ impl UndecidedFacts {
     }
 
     /// True if the run cannot decide if the finding of a baseline line still occurs. The line is
-    /// about `name` in `file`, and `rule` depends on the entry points.
+    /// about `name` in `file`, and the result of `rule` depends on the entry points.
     pub(super) fn leaves_open(&self, file: FileId, rule: &str, name: &[u8]) -> bool {
         let has = |facts: &NamesByFile, name: &[u8]| {
             facts.get(&file).is_some_and(|own| own.contains(name))
@@ -99,7 +100,7 @@ impl UndecidedFacts {
     }
 
     /// True if the run does not decide a finding about `file` that `waiver` could match.
-    /// `in_company` is true if the rule depends on the entry points.
+    /// `in_company` is true if the result of the rule depends on the entry points.
     pub(super) fn hides(
         &self,
         file: FileId,

@@ -1,7 +1,7 @@
 //! Narrows down the values that a pattern may match, to save time if there are many patterns. The
 //! values are sorted by their first bytes and by their last bytes. A pattern is matched only
-//! against values with its literal start or end. A pattern that starts and ends with a wildcard is
-//! matched against all values.
+//! against values that begin with its literal start, or only against those that end with its
+//! literal end. A pattern that starts and ends with a wildcard is matched against all values.
 
 use crate::policy::Pattern;
 use rayon::prelude::*;

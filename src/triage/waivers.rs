@@ -1,4 +1,5 @@
-//! Waivers of policies. Finds the waiver of each finding, and the waivers that match no finding.
+//! Waivers of policies. This module finds the waiver of each finding, and the waivers that match no
+//! finding.
 
 use super::fingerprint::Sonames;
 use super::scope::ScopeNames;
@@ -20,7 +21,7 @@ pub(super) struct Waiving<'a> {
     plan: &'a Plan,
     /// The other hard links of files. Waivers may name any of these links.
     sonames: &'a Sonames,
-    /// For each rule, indices in `Policy::waivers`.
+    /// For each rule, the waivers of its findings, as indices in `Policy::waivers`.
     of_rule: FastMap<&'a str, Vec<usize>>,
     /// Indices of the waivers, sorted by policy name and line. If several waivers match a finding,
     /// the first one applies.
@@ -135,8 +136,8 @@ impl<'a> Waiving<'a> {
         }
     }
 
-    /// Findings about stale and expired waivers. If `of_waivers` is true, only waivers for the
-    /// rules about waivers are checked. If it is false, only the other waivers are checked.
+    /// Findings about stale and expired waivers. If `of_waivers` is true, only waivers of findings
+    /// about waivers are checked. If `of_waivers` is false, only all other waivers are checked.
     pub(super) fn findings(&self, names: &ScopeNames<'_>, of_waivers: bool) -> Findings {
         let waivers = self.plan.policy.waivers.iter().enumerate();
         let asked = waivers.filter(|(_, waiver)| is_of_waivers(waiver) == of_waivers);
@@ -186,8 +187,9 @@ pub fn waiver_of<'p>(
     accepting.min_by_key(|waiver| &waiver.origin)
 }
 
-/// True if all selectors of `waiver` match the finding. A selector does not match an absent key.
-/// The path selector may match another hard link of the file. The caller has compared the rules.
+/// True if all selectors of `waiver` match the finding. A selector does not match a finding that
+/// lacks the selected key. The path selector may match another hard link of the file. The caller
+/// has checked that the waiver is for the rule of the finding.
 fn matches(waiver: &Waiver, finding: &Finding, sonames: &Sonames) -> bool {
     let fits = |(selector, value): &WaiverKey| match (selector(waiver), value(finding)) {
         (None, _) => true,

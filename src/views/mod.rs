@@ -1,7 +1,7 @@
 //! Views: each answers one question about a finished audit, for the command of the same name. A
-//! view is one folder. Its `mod.rs` makes a small result from the [`Audit`]. The files with the
-//! name of a format (`human`, `json`) write the result. A view opens no file: `audit` reads missing
-//! facts for it.
+//! view is one folder. The `mod.rs` of the folder makes a small result from the [`Audit`]. The
+//! files with the name of a format (`human`, `json`) write the result. A view opens no file:
+//! `audit` reads missing facts for the view.
 //!
 //! [`Audit`]: crate::audit::Audit
 
@@ -50,7 +50,7 @@ fn count(n: usize, one: &str, many: &str) -> String {
 
 /// The options and paths of a run as text, for a suggested command line. `PATH...` stands for the
 /// paths in four cases: a list names them (`--files-from`, `--nix-closure`), there are none, there
-/// are more than three, or one cannot be typed in a shell.
+/// are more than three, or one of them cannot be typed in a shell.
 fn typed_input(subject: &Subject<'_>) -> String {
     use std::os::unix::ffi::OsStrExt as _;
     let Plan { paths, stages, typed_options, listed, .. } = subject.plan;

@@ -111,8 +111,8 @@ pub fn cmake_package_name(path: &Path) -> Option<&[u8]> {
     (!name.is_empty()).then_some(name)
 }
 
-/// The name of the package that a configuration file is for, with the prefix from which CMake finds
-/// it. The file must be in `PREFIX/(lib/ARCH|lib*|share)/cmake/NAME*/` or
+/// The name of the package that a configuration file is for, with the prefix in which CMake finds
+/// this package. The file must be in `PREFIX/(lib/ARCH|lib*|share)/cmake/NAME*/` or
 /// `PREFIX/(lib/ARCH|lib*|share)/NAME*/[cmake/]` (cmake-commands(7), `find_package`, section Config
 /// Mode Search Procedure). `None` for files in other directories.
 fn searched(path: &Path) -> Option<(Vec<u8>, PathBuf)> {
@@ -204,10 +204,10 @@ impl<'a> PackageFiles<'a> {
         (*self.evaluated(path, &wanted, Manner::PLAIN, None)).clone()
     }
 
-    /// Finds the spelling of a package's name with the best result, and returns both. The best
-    /// result is one in which the package is found, with the fewest defects. CMake finds
-    /// `foo-config.cmake` for each spelling of `foo`, and the requested spelling may select
-    /// other files: `${CMAKE_FIND_PACKAGE_NAME}-targets.cmake`.
+    /// Finds the spelling of a package's name with the best result, and returns the spelling and
+    /// its result. The best result is one in which the package is found, with the fewest defects.
+    /// CMake finds `foo-config.cmake` for each spelling of `foo`, and the requested spelling may
+    /// select other files: `${CMAKE_FIND_PACKAGE_NAME}-targets.cmake`.
     fn spelled(&mut self, path: &Path, name: Vec<u8>) -> (Vec<u8>, PackageOutcome) {
         let rank = |outcome: &PackageOutcome| {
             let found = match outcome.found {
@@ -233,8 +233,8 @@ impl<'a> PackageFiles<'a> {
         best
     }
 
-    /// Other spellings of a package name: in upper case, and as at the start of the names of
-    /// files beside the configuration file.
+    /// Other spellings of a package name: the upper-case one, and those with which names of files
+    /// beside the configuration file begin.
     fn spellings(&mut self, path: &Path, name: &[u8]) -> Vec<Vec<u8>> {
         let mut out = vec![name.to_ascii_uppercase()];
         let beside = self.names(path.parent().unwrap_or(path));
@@ -507,8 +507,8 @@ impl CMakeHost for PackageFiles<'_> {
 }
 
 impl CMakePackage {
-    /// The first missing file that the package includes only for one component; `None` if there
-    /// is none. `outcome` is the result for this component.
+    /// The first missing file that the package includes for one component but not for a consumer
+    /// without components; `None` if there is none. `outcome` is the result for this component.
     pub fn lost_component<'o>(&self, outcome: &'o PackageOutcome) -> Option<(&'o Event, &'o Path)> {
         outcome.events.iter().find_map(|event| match &event.kind {
             EventKind::Include(path) if !self.outcome.events.contains(event) => {

@@ -1,10 +1,10 @@
 //! Checks the files that installed headers include. An included file that the compiler would not
 //! find is reported if all of these conditions hold:
 //!
-//! - Its name shows that the prefix of the including header should have it.
-//! - No path of an audited file ends with its name.
-//! - All packages that could install it are known, or the directory in its name exists beside the
-//!   including header.
+//! - The included name shows that the prefix of the including header should have the file.
+//! - No path of an audited header ends with the included name.
+//! - All packages that could install the file are known, or the directory in the included name
+//!   exists beside the including header.
 
 use super::{CMakePackage, PkgConfigFile, Texts, read};
 use crate::cmake::{EventKind, FindResult};
@@ -115,8 +115,8 @@ pub(super) fn find(
     out
 }
 
-/// The includes of a header that every compiler reaches (`header::certain`), and for which the
-/// index has no file. The error is a reason for the report.
+/// Those `#include` directives of a header that every compiler reaches (`header::certain`), and for
+/// which the index has no file. The error is a reason for the report.
 fn wanting(tree: &dyn Tree, path: &Path, index: &HeaderIndex<'_>) -> Result<Vec<Include>, String> {
     let text = read(tree, path, MOST)?;
     let may_lack = |name: &[u8]| !index.has(&plain(name));
@@ -212,8 +212,8 @@ struct World<'a> {
     /// Directories that a compiler may search by default or with `-I`; `None` until first use.
     searched: Option<Vec<PathBuf>>,
     found: FastMap<Vec<u8>, bool>,
-    /// Directories that could not be listed. Such a directory may have any header, so no further
-    /// missing header is reported once the list has an entry.
+    /// Directories that could not be listed. Each of these directories may have any header, so no
+    /// further missing header is reported once this list has an entry.
     unread: Vec<UnreadablePath>,
     is_whole_system: bool,
 }

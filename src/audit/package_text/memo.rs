@@ -27,8 +27,8 @@ pub(super) type RequestKey = (PathBuf, Vec<u8>, Vec<Vec<u8>>, Option<Vec<u8>>, M
 #[derive(Default)]
 struct SeenAnswers {
     answers: FastMap<ScopeLookup, ScopeAnswer>,
-    /// Configuration files that the evaluation requested, each with true if the file's package was
-    /// being evaluated at that time.
+    /// Configuration files that the evaluation requested, each with true if the package of that
+    /// file was being evaluated when the evaluation requested the file.
     requested: FastMap<PathBuf, bool>,
     /// True if the evaluation got more answers than can be stored. The stored answers are then
     /// incomplete.
@@ -58,8 +58,8 @@ struct OpenPackage {
 }
 
 impl OpenPackage {
-    /// Adds the answers that a package requested by this one got from the packages that enclose
-    /// both.
+    /// Adds the answers that a requested package got from the packages that enclose this package.
+    /// The result of this package depends on these answers too.
     fn take(&self, seen: &SeenAnswers) {
         let mut own = self.seen.borrow_mut();
         own.is_full |= seen.is_full;
@@ -134,7 +134,7 @@ impl Memo {
     }
 
     /// True if the package of this configuration file is being evaluated. Records that the result
-    /// of the innermost package depends on the answer.
+    /// of the innermost package depends on this answer.
     pub(super) fn is_open(&self, path: &Path) -> bool {
         let is_open = self.has(path);
         if let Some(last) = self.open.last() {

@@ -1,6 +1,7 @@
 //! Checks the text files of packages: whether the files that they name, and the packages that they
-//! require, exist. The walk lists the text files. This module reads them up to a limit, and only
-//! for rules that want them. They are not in the corpus, because no loader reads them.
+//! require, exist. The walk lists the text files. This module reads the text files, up to a size
+//! limit, and only for rules that want the results. Text files are not in the corpus, because no
+//! loader reads them.
 
 mod cmake;
 mod headers;

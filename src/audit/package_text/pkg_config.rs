@@ -135,8 +135,8 @@ pub(super) fn find(
     out
 }
 
-/// True if pkg-config finds the file. Either the file lies in a directory named `pkgconfig`, or
-/// a directory `pkgconfig` above it has a link of the same name that leads to the file.
+/// True if pkg-config finds the file. Either the file lies in a directory named `pkgconfig`, or a
+/// directory `pkgconfig` above the file has a link of the same name that leads to the file.
 fn is_found(tree: &dyn Tree, path: &Path) -> bool {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return false };
     let is_same = |link: &Path| match (tree.real_path(link), tree.real_path(path)) {
@@ -267,9 +267,9 @@ impl PkgConfigCache<'_> {
         PkgConfigFile { path, content, unmet, has_unread, missing }
     }
 
-    /// Finds the package that satisfies a requirement. The error means that none does. Its value is
-    /// the path and version of a package with the required name, but another version; `None` if no
-    /// package has the name.
+    /// Finds the package that satisfies a requirement. The error means that no package satisfies
+    /// it. The error has the path and version of a package with the required name, but another
+    /// version; `None` if no package has the name.
     fn requirement(
         &mut self,
         from: &Path,
@@ -302,8 +302,8 @@ impl PkgConfigCache<'_> {
         provider.map(Satisfied::By).ok_or(other)
     }
 
-    /// Package files with this name, in the order in which pkg-config would find them. Walked files
-    /// with the name come last, wherever they are.
+    /// Package files of the package `name`, in the order in which pkg-config would find them. All
+    /// walked files of this name come last, in any directory.
     fn packages_named(&mut self, from: &Path, place: &PackageDirs, name: &[u8]) -> Vec<PathBuf> {
         let file = [name, b".pc"].concat();
         let file = Path::new(OsStr::from_bytes(&file));

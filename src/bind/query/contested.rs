@@ -4,8 +4,8 @@
 //!
 //! [`Contested::find`] finds contested names and the libraries that define or use them, from the
 //! hash tables and references of libraries. [`Contested::take`] stores the relocations of these
-//! libraries that use such a name. `answer` binds these relocations under the entry points that
-//! load two definitions. Entry points with the same `Decisive` key share one answer.
+//! libraries that use a contested name. `answer` binds these relocations under the entry points
+//! that load two definitions. Entry points with the same `Decisive` key share one answer.
 //!
 //! References of the program itself are skipped, because the scope of a program is always its own
 //! closure.
@@ -73,7 +73,7 @@ struct Used {
     name: ContestedName,
 }
 
-/// The words in the hash table of one library that other libraries of a scope have too.
+/// The part of one library's hash table whose words occur in other libraries of a scope too.
 #[derive(Default)]
 struct InTable<'a> {
     /// Definitions, each with its word and its GNU hash without the lowest bit.
@@ -83,7 +83,7 @@ struct InTable<'a> {
 }
 
 /// The symbols in the hash table of a library whose words are in `shared`. `filter` holds the same
-/// words, and quickly rejects most others.
+/// words, and quickly rejects most other words.
 fn shared_definitions<'a>(
     view: View<'a>,
     file: FileId,
@@ -130,7 +130,7 @@ impl Contested {
         Ok(out)
     }
 
-    /// Numbers the words of `shared` whose definitions differ; returns their definers, by number.
+    /// Numbers the words of `shared` whose definitions differ. Returns their definers.
     fn name(
         &mut self,
         view: View<'_>,
@@ -429,7 +429,7 @@ impl Contested {
         Relocations { list: used.map(|(relocation, _)| *relocation).collect(), defects: Vec::new() }
     }
 
-    /// The unique definitions among `here` that the plugin's host program has bound already.
+    /// The unique definitions of names in `here` that the plugin's host program has bound already.
     fn unique_of_host(
         &self,
         source: QueryInput<'_>,
@@ -485,7 +485,7 @@ fn relocated(closure: &Closure, started: bool) -> impl Iterator<Item = ModuleId>
     modules.chain(started.then_some(LOADER)).filter(|module| *module != ROOT)
 }
 
-/// The files that other objects load under these entry points.
+/// The files that other objects load under the entry points `roots`.
 fn libraries(view: View<'_>, roots: &[&Closure]) -> Vec<FileId> {
     let mut seen: FastSet<FileId> = FastSet::default();
     let mut links: FastSet<usize> = FastSet::default();
@@ -553,7 +553,7 @@ fn duplicates(
     out
 }
 
-/// The definitions that can satisfy `question`, if two libraries have different ones.
+/// The definitions that can satisfy `question`; `None` unless those of two libraries differ.
 fn definitions(
     (closure, scope, sources): (&Closure, &Scope<'_>, &Sources),
     question: &BindingQuestion<'_>,
@@ -593,8 +593,8 @@ fn symbol(object: &Object, winner: Winner) -> Option<Symbol<'_>> {
     object.tables.as_ref()?.symbol(winner.candidate.symbol)
 }
 
-/// True if `symbol` is a definition. An undefined entry with a value is one too. A thread-local
-/// entry without a value is not: its relocations require definitions (`elf_machine_type_class`).
+/// True for a definition, and for an undefined symbol with a value. False for a thread-local symbol
+/// without a value: its relocations require definitions (`elf_machine_type_class`).
 fn defines(winner: &Winner, symbol: &Symbol<'_>) -> bool {
     !winner.candidate.undefined || symbol.value != 0
 }

@@ -116,7 +116,7 @@ pub struct DuplicateName {
     /// The version that the referrers ask for; `None` if they ask for no version.
     pub version: Option<Box<[u8]>>,
     /// The definitions that can satisfy the references, in scope order. A lookup with the default
-    /// [route](super::lookup::Route) gets the first. A lookup for a PLT relocation skips
+    /// [route](super::lookup::Route) gets the first definition. A lookup for a PLT relocation skips
     /// definitions with `is_address`.
     pub definitions: Box<[Definition]>,
     /// The references of libraries, by module and symbol.
@@ -124,7 +124,7 @@ pub struct DuplicateName {
 }
 
 impl DuplicateName {
-    /// The definitions that `referrer` does not get, because another one comes first.
+    /// The definitions that `referrer` does not get, because another definition comes first.
     pub fn losers(&self, referrer: Referrer) -> impl Iterator<Item = &Definition> {
         self.definitions.iter().filter(move |definition| definition.module != referrer.winner)
     }
@@ -140,9 +140,9 @@ pub struct Definition {
     /// True if the program determines the address of the function without defining it (a canonical
     /// PLT entry).
     pub is_address: bool,
-    /// For data that the program copies, or a function whose address it determines: the module
-    /// that defines the data or the function. `None` for the program's own definitions and for
-    /// definitions of libraries.
+    /// For data that the program copies, or a function whose address the program determines: the
+    /// module that defines the data or the function. `None` for the program's own definitions and
+    /// for definitions of libraries.
     pub source: Option<ModuleId>,
 }
 
@@ -154,9 +154,9 @@ impl Definition {
     }
 }
 
-/// The modules to which relocations bind symbols of the program. For a symbol that the program
-/// defines, the relocation is a copy relocation. For an undefined symbol with a value, the
-/// relocation fills the slot of a canonical PLT entry.
+/// For symbols of the program: the module to which a relocation of the program binds the symbol.
+/// For a symbol that the program defines, the relocation is a copy relocation. For an undefined
+/// symbol with a value, the relocation fills the slot of a canonical PLT entry.
 #[derive(Default)]
 struct Sources {
     by_symbol: FastMap<SymbolIndex, ModuleId>,

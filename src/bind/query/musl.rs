@@ -63,7 +63,7 @@ pub(super) fn duplicates(
     Ok(out)
 }
 
-/// The definitions of `name`, if two libraries have different ones.
+/// The definitions of `name`; `None` unless those of two libraries differ.
 fn definitions<'o>(
     (scope, sources): (&[(ModuleId, &'o Object)], &Sources),
     name: &[u8],

@@ -16,7 +16,7 @@ pub(super) struct WordSets {
     twice: WordSet,
     /// Words of `twice` or `open` that some object refers to.
     used: WordSet,
-    /// Words that some object refers to without a definition in its own closure.
+    /// Words to which some object refers although no file in the object's own closure defines them.
     open: WordSet,
 }
 
@@ -114,7 +114,7 @@ impl NameSet {
 /// The names in the hash table of one file.
 pub(super) enum InFile {
     Few(Vec<VaryingName>),
-    /// So many that the union of two sets is faster than a loop over a list.
+    /// Many names: the union of two sets is then faster than a loop over a list.
     Many(NameSet),
 }
 
@@ -132,8 +132,8 @@ pub(super) struct VaryingNames {
 }
 
 impl VaryingNames {
-    /// Collects two kinds of words that an object refers to: words in two files of one scope, and
-    /// words without a definition in the object's own closure.
+    /// Collects two kinds of words to which an object refers: words in the hash tables of two files
+    /// of one scope, and words without a definition in the object's own closure.
     pub(super) fn find(
         view: View<'_>,
         files: &[FileId],

@@ -1,11 +1,12 @@
-//! The files and names in the scope of one entry point. A thread reuses the tables for the next
-//! entry point.
+//! Tables of the files and names in the scope of one entry point. A thread reuses these tables for
+//! the next entry point.
 
 use super::names::{InFile, NameSet, VaryingName, VaryingNames};
 use crate::id::{FileId, Id as _, ModuleId};
 use crate::resolve::Closure;
 
-/// A table entry. All entries are cleared in constant time: an entry with an old stamp is empty.
+/// A table entry. An entry with an old stamp is empty, so a new stamp clears all entries in
+/// constant time.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Stamped<T> {
     pub(super) stamp: u32,

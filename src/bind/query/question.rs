@@ -19,8 +19,8 @@ pub(super) struct BindingQuestion<'a> {
 pub(super) type QuestionKey<'a> = (&'a [u8], Option<(&'a [u8], bool)>);
 
 impl<'a> BindingQuestion<'a> {
-    /// The question that a symbol of `object` asks. The loader knows the object's versions up to
-    /// `limit`.
+    /// The question that a symbol of `object` asks. `limit` is the highest version index that the
+    /// loader knows for the object.
     pub(super) fn of(object: &'a Object, symbol: SymbolIndex, limit: u16) -> Self {
         let (name, hash, version) = if let Ok(at) = place(object, symbol) {
             let reference = &object.references[at];
@@ -39,8 +39,8 @@ impl<'a> BindingQuestion<'a> {
         (self.name, self.version.map(|version| (version.name, version.hidden)))
     }
 
-    /// The question as a query to one object. An undefined entry with a non-zero `st_value` is
-    /// accepted as a definition too.
+    /// The query that asks one object this question. The query accepts an undefined symbol with a
+    /// non-zero `st_value` as a definition too.
     pub(super) fn query(&self, exact_first: bool) -> SymbolQuery<'a> {
         let mut query = SymbolQuery::new(self.name, self.hash, self.version);
         query.plt = false;

@@ -2,11 +2,12 @@
 //! standalone bindings: the bindings of each object in its own closure. It repeats the lookup of
 //! each reference whose binding another object of the scope can change.
 //!
-//! Every relocation is looked up in three cases:
+//! In each of these three cases, no standalone binding is used and every relocation is looked up:
 //!
 //! - The loader does not know all versions of an object, because a library is missing.
 //! - The loader stops during relocation.
-//! - Two modules share a file, or objects are for two machines: any name may be defined twice.
+//! - Two modules share a file, or the scope has objects for two machines. Every name may then be
+//!   defined twice.
 
 use super::names::VaryingName;
 use super::present::{Present, Stamped};
@@ -41,8 +42,8 @@ struct Under<'w, 'a> {
     closure: &'a Closure,
     present: &'w Present,
     release: GlibcVersion,
-    /// True if any name may be defined twice: two modules share a file, or objects are for two
-    /// machines.
+    /// True if every name may be defined twice: two modules share a file, or the scope has objects
+    /// for two machines.
     any_twice: bool,
     /// True if standalone bindings may be used under this entry point.
     reuse: bool,
@@ -56,11 +57,12 @@ struct ScopeResults<'w, 'a> {
     /// By provider: the last module that was found to bind to this provider.
     last: Vec<Option<ModuleId>>,
     found: Vec<AnsweredQuestion<'a>>,
-    /// The definitions of all [`Self::found`].
+    /// The definitions that answer the questions in [`Self::found`].
     winners: Vec<Winner>,
-    /// By name: index in [`Self::found`] of the latest question about it.
+    /// By name: index in [`Self::found`] of the latest question about this name.
     by_name: &'w mut [Stamped<usize>],
-    /// Index in [`Self::found`] by question, used if any name may be defined twice.
+    /// By question: its index in [`Self::found`]. Used for names without a number, and for all
+    /// names under [`Under::any_twice`].
     by_key: FastMap<QuestionKey<'a>, usize>,
     /// Scratch space of [`Under::by_files`].
     files: Vec<FileId>,
@@ -155,7 +157,8 @@ impl<'a> Under<'_, 'a> {
         Ok(bound.libraries)
     }
 
-    /// The unique definitions that the plugin's host program has bound already.
+    /// The STB_GNU_UNIQUE definitions that lookups for the plugin's host program have already
+    /// reached.
     fn unique_of_host(&self) -> Result<Unique, Vec<Need>> {
         let Some(host) = self.closure.host() else { return Ok(Unique::default()) };
         let scope = Scope::new(host, self.view(), true)?;
@@ -333,8 +336,9 @@ impl<'a> Under<'_, 'a> {
         Ok(place)
     }
 
-    /// Answers a question from the files whose hash tables have the word of its name. The loader
-    /// must know all versions of these files. Returns the index of the question in `found`.
+    /// Answers a question from the files whose hash tables have the hash word of the requested
+    /// name. The loader must know all versions of these files. Returns the index of the question
+    /// in `found`.
     fn by_files(
         &self,
         name: VaryingName,

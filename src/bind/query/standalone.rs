@@ -121,7 +121,8 @@ pub(super) fn bind<'a>(
     Ok(out)
 }
 
-/// False if the loader follows a null pointer at the first version index (`Abort::NoVersionTable`).
+/// False if the object has version indices but no version table. The loader then follows a null
+/// pointer at the first version index (`Abort::NoVersionTable`).
 fn has_version_table(object: &Object) -> bool {
     !object.versions.has_versym || object.versions.highest_index() != 0
 }
@@ -216,8 +217,8 @@ fn is_plain(kind: RefKind) -> bool {
 }
 
 impl Standalone<'_> {
-    /// Drops the relocations whose binding no other object of any scope can change, and adds their
-    /// providers to [`Self::sure`].
+    /// Drops each relocation whose binding no other object can change, and adds the provider of
+    /// the relocation to [`Self::sure`].
     pub(super) fn settle(&mut self, names: &VaryingNames) {
         let Self { sure, varying, .. } = self;
         varying.retain_mut(|varying| {

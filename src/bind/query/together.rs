@@ -21,7 +21,7 @@ pub(super) struct Together {
 }
 
 impl Together {
-    /// Records which of `files` share the scope of one of `roots`.
+    /// Records which of `files` occur together in the scope of one of the entry points `roots`.
     pub(super) fn new(files: &[FileId], roots: &[&Closure]) -> Self {
         let last = files.iter().map(|file| file.index() + 1).max().unwrap_or(0);
         let (mut rows, mut columns) = (vec![None; last], vec![None; last]);
@@ -65,7 +65,7 @@ impl Together {
         row.map_or(0..0, |row| row * self.width..(row + 1) * self.width)
     }
 
-    /// True if other objects load `file`.
+    /// True if `file` is a library in the scope of an entry point.
     pub(super) fn is_library(&self, file: FileId) -> bool {
         self.columns[file.index()].is_some()
     }
@@ -78,8 +78,8 @@ impl Together {
         }
     }
 
-    /// True if `library` shares a scope with `file`. Scopes in which `library` is the program may
-    /// be missed.
+    /// True if `library` shares a scope with `file`. May be false if `library` is the entry point
+    /// of every scope that they share.
     pub(super) fn knows(&self, file: FileId, library: FileId) -> bool {
         self.columns[library.index()].is_some_and(|column| {
             let word = self.bits[self.range(file)].get(column / 64);

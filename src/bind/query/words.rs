@@ -1,6 +1,6 @@
 //! Hash words: GNU hashes of names without the lowest bit, as GNU hash tables store them. This
-//! module has sets of words, and lists of the files whose tables have each word. If two names
-//! share a word, this costs only time, because a later lookup compares the text.
+//! module has sets of words, and lists of the files whose tables have each word. Two names with
+//! the same word cost only time, because a later lookup compares the texts of the names.
 
 use crate::facts::View;
 use crate::format::elf::{Object, Tables};
@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A hash word, salted with the machine of its object. A name has different words in objects for
-/// different machines, which rarely share a scope.
+/// different machines. Such objects rarely share a scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct HashWord(u32);
 
@@ -35,8 +35,8 @@ impl Salt {
 /// Bits of a [`WordSet`] for each expected word.
 const BITS: usize = 8;
 
-/// A set of hash words with false positives, as a Bloom filter. All threads add to it, and its
-/// content does not depend on their order.
+/// A set of hash words that may report false positives, like a Bloom filter. All threads add to
+/// the set, and its content does not depend on the order in which they do so.
 pub(super) struct WordSet {
     bits: Vec<AtomicU64>,
     /// The number of words that are expected.

@@ -1,9 +1,10 @@
 //! GNU ld searches each archive at its position, in passes over the index until a pass adds no
 //! undefined name (`elf_link_add_archive_symbols` in `bfd/elflink.c`). A group is searched until a
-//! pass over all its archives adds none (`open_input_bfds` in `ld/ldlang.c`). A member is not
-//! extracted if its archive precedes the first reference to it. A shared object of `--as-needed` is
-//! forgotten if it precedes the first reference to it. With LTO, archives are searched once more
-//! for machine code, because the plugin's output may refer to it (`lang_process`).
+//! pass over all its archives adds no undefined name (`open_input_bfds` in `ld/ldlang.c`). A
+//! member is not extracted if its archive precedes the first reference to it. A shared object of
+//! `--as-needed` is forgotten if it precedes the first reference to it. With LTO, archives are
+//! searched once more for machine code, because the plugin's output may refer to it
+//! (`lang_process`).
 
 use super::{ChosenDefinition, Resolved};
 use crate::cover::{
@@ -106,8 +107,9 @@ enum State {
     Defined {
         weak: bool,
     },
-    /// Defined by an option or a linker script. A definition that follows is entered as if the name
-    /// were undefined (`ldscript_def` in `bfd/linker.c`), but no member is extracted for it.
+    /// Defined by an option or a linker script. A later definition of the name is entered as if
+    /// the name were undefined (`ldscript_def` in `bfd/linker.c`), but no member is extracted for
+    /// the name.
     Script,
 }
 
@@ -129,7 +131,7 @@ struct Run<'q> {
     /// Names that PROVIDE defined.
     provided: FastSet<&'q [u8]>,
     /// Shared objects of `--as-needed` that define no undefined name, and shared objects with the
-    /// name of one that is part of the link.
+    /// DT_NEEDED name of an earlier shared object that is part of the link.
     forgotten: FastSet<usize>,
     /// Names to which objects refer strongly; empty without `--as-needed`.
     referred: FastSet<&'q [u8]>,
@@ -181,9 +183,10 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// True if a shared object defines a name that is undefined now, or data for a common symbol.
-    /// References of options are ignored (`ref_regular_nonweak` in `bfd/elflink.c`). References of
-    /// shared objects are ignored if one of these objects has the library in DT_NEEDED.
+    /// True if the shared object at `at` defines a name that is undefined now, or data for a
+    /// common symbol. References of options are ignored (`ref_regular_nonweak` in
+    /// `bfd/elflink.c`). References of shared objects are ignored if the DT_NEEDED of a shared
+    /// object of the link names the tested one.
     fn is_needed(&self, at: usize) -> bool {
         let is_listed = LazyCell::new(|| self.is_on_needed_list(at));
         let is_referred = |name: &[u8]| {
@@ -416,8 +419,8 @@ impl<'q> Run<'q> {
         self.refer_plain(meant, weak, by);
     }
 
-    /// Adds a reference of an expression or EXTERN. A weak reference that precedes it stays weak
-    /// (`fold_name` in `ld/ldexp.c`, `insert_undefined` in `ld/ldlang.c`).
+    /// Adds a reference of an expression or EXTERN. An earlier weak reference to the name stays
+    /// weak (`fold_name` in `ld/ldexp.c`, `insert_undefined` in `ld/ldlang.c`).
     fn request(&mut self, name: &'q [u8]) {
         if !self.table.contains_key(name) {
             self.refer_plain(name, false, ReferredBy::Asked);
@@ -434,8 +437,8 @@ impl<'q> Run<'q> {
         self.table.insert(name, state);
     }
 
-    /// Adds a definition of an object: the rows of `link_action` in `bfd/linker.c`, and
-    /// `_bfd_elf_merge_symbol` for a common symbol that a shared object also defines.
+    /// Adds a definition of an object, by the rows of `link_action` in `bfd/linker.c`. For a
+    /// common symbol that a shared object also defines, `_bfd_elf_merge_symbol` decides.
     fn define(&mut self, name: &'q [u8], kind: SymbolKind) {
         let (weak, common) = (kind == SymbolKind::Weak, kind.is_tentative());
         let old = self.table.get(name).copied();

@@ -108,7 +108,7 @@ struct Run<'q> {
     /// reports its weak references too (`maybeReportUndefined` in `lld/ELF/Relocations.cpp`).
     suffixed: FastSet<&'q [u8]>,
     taken: Vec<bool>,
-    /// Shared objects with the name of an earlier one.
+    /// Shared objects with the DT_NEEDED name of an earlier shared object.
     repeated: FastSet<usize>,
     out: Coverage,
 }
@@ -157,8 +157,8 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Adds a shared object. Its references are read before its definitions, and neither replaces a
-    /// definition.
+    /// Adds a shared object. Its references are read before its definitions, and neither replaces
+    /// an existing definition.
     fn shared(&mut self, at: usize) {
         for (name, kind) in &self.question.roots[at].symbols {
             let weak = *kind == SymbolKind::WeakUndefined;

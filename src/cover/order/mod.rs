@@ -28,10 +28,12 @@ struct Resolved<'q> {
     found: FastMap<&'q [u8], ChosenDefinition>,
     /// Names whose weak references are treated as strong.
     strong: FastSet<&'q [u8]>,
-    /// Those of `strong` that are in it because some member defines them with a default version.
+    /// The names that are in `strong` only because some member defines them with a default
+    /// version.
     suffixed: FastSet<&'q [u8]>,
-    /// Names with strong references that may stay undefined in a shared object, because mold saw a
-    /// weak reference first. A reference with restricted visibility still needs a definition.
+    /// Names with strong references that may stay undefined if the output is a shared object,
+    /// because mold saw a weak reference first. A reference with restricted visibility still needs
+    /// a definition.
     may_stay: FastSet<&'q [u8]>,
     /// Names of `--wrap` without effect.
     unwrapped: FastSet<&'q [u8]>,
@@ -71,9 +73,9 @@ pub fn in_order<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Cover
     coverage
 }
 
-/// The shared objects with the name of an earlier shared object, as indices of roots. lld and mold
-/// drop them, even if the link drops the earlier one for `--as-needed` (`SharedFile::parse` in
-/// `lld/ELF/InputFiles.cpp`; `elf_main` in `elf/main.cc` of mold 1.10).
+/// The shared objects with the DT_NEEDED name of an earlier shared object, as indices of roots.
+/// lld and mold drop the later ones, even if the link drops the earlier one for `--as-needed`
+/// (`SharedFile::parse` in `lld/ELF/InputFiles.cpp`; `elf_main` in `elf/main.cc` of mold 1.10).
 fn repeated(question: &CoverageQuestion<'_>, link: &Link) -> FastSet<usize> {
     let mut known: FastSet<&[u8]> = FastSet::default();
     let roots = link.inputs.iter().filter_map(|input| match input {
@@ -103,8 +105,9 @@ fn versioned_names<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Ve
     out
 }
 
-/// Changes references of shared objects to `__real_NAME` of `--wrap` into references to NAME: lld
-/// makes `__real_NAME` a copy of NAME (`SymbolTable::wrap`). References to NAME itself stay.
+/// For each `--wrap NAME` of lld, replaces `__real_NAME` by NAME in the references of shared
+/// objects, because lld makes `__real_NAME` a copy of NAME (`SymbolTable::wrap`). References to
+/// NAME itself stay.
 fn redirect_shared(link: &mut Link) {
     if link.linker != Linker::Lld {
         return;
@@ -148,8 +151,9 @@ fn unexported(
     reported.map(undefined).collect()
 }
 
-/// The wrappers of `--wrap` that lld finds nowhere, by the wrapped name. lld leads references of an
-/// object to its own definition to the wrapper too (`redirectSymbols` in `lld/ELF/Driver.cpp`).
+/// The wrappers of `--wrap` for which lld finds no definition, by the wrapped name. If an object
+/// refers to its own definition of the wrapped name, lld redirects this reference to the wrapper
+/// too (`redirectSymbols` in `lld/ELF/Driver.cpp`).
 fn open_wrappers<'q>(
     question: &CoverageQuestion<'_>,
     link: &'q Link,
@@ -165,9 +169,10 @@ fn open_wrappers<'q>(
     wraps.map(|wrap| (&*wrap.name, &*wrap.wrapper)).collect()
 }
 
-/// Adds the objects in which a wrapped name is common as referrers of its wrapper. Their symbol tables
-/// do not tell whether they refer to the name: `refine` drops those without a relocation. It reads no
-/// relocations to other definitions (`RelocationFilter::Names`), so these are left out.
+/// If a wrapped name is a common symbol of an object, adds the object to the referrers of the
+/// wrapper. The object's symbol table does not tell if the object refers to the name: `refine`
+/// drops objects without such a relocation. `refine` reads no relocations to definitions of other
+/// kinds (`RelocationFilter::Names`), so objects with such definitions are not added.
 fn add_own_references(
     question: &CoverageQuestion<'_>,
     wrappers: &FastMap<&[u8], &[u8]>,
@@ -211,7 +216,7 @@ fn counts(kind: SymbolKind, name: &[u8], strong: &FastSet<&[u8]>) -> bool {
     kind == SymbolKind::Undefined || kind == SymbolKind::WeakUndefined && strong.contains(name)
 }
 
-/// True if an object defines the version in `name`, `NAME@VERSION`, as the default version of NAME.
+/// `name` is `NAME@VERSION`. True if an object defines VERSION as the default version of NAME.
 fn has_version(found: &FastMap<&[u8], ChosenDefinition>, name: &[u8]) -> bool {
     let at = memchr::memchr(b'@', name);
     at.is_some_and(|at| found.contains_key(&*[&name[..at], b"@", &name[at..]].concat()))
@@ -225,8 +230,8 @@ fn is_claimed(linker: Linker, found: &FastMap<&[u8], ChosenDefinition>, name: &[
 }
 
 /// Names in expressions that only shared objects define, so that lld and GNU ld cannot compute a
-/// value. Names to which an object refers too are left out. The program may get a copy of their
-/// data or an entry of the procedure linkage table, so that they have a value.
+/// value. Names to which an object refers too are left out: a copy of their data, or an entry of
+/// the procedure linkage table, in the program may give them a value.
 fn unresolvable<'q>(
     question: &'q CoverageQuestion<'q>,
     link: &'q Link,

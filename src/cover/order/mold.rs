@@ -78,7 +78,7 @@ struct Run<'q> {
     /// Roots and members, each with its position in the link.
     places: Vec<(usize, Holds)>,
     taken: Vec<bool>,
-    /// Shared objects with the name of an earlier one.
+    /// Shared objects with the DT_NEEDED name of an earlier shared object.
     repeated: FastSet<usize>,
     /// Shared objects of `--as-needed` to which no marked file refers.
     forgotten: FastSet<usize>,
@@ -318,7 +318,8 @@ impl<'q> Run<'q> {
 }
 
 /// True for a definition that mold accepts. mold treats the section index of a machine-specific
-/// common symbol as a real section, which does not exist (`ObjectFile<E>::resolve_symbols`).
+/// common symbol as the index of a real section, and no such section exists
+/// (`ObjectFile<E>::resolve_symbols`).
 fn defines(kind: SymbolKind) -> bool {
     kind.is_definition() && kind != SymbolKind::MachineCommon
 }

@@ -15,26 +15,27 @@
 //! - At least one symbol comes from the program itself or from its private libraries. If the
 //!   plugin's directory is named after the program or the library, any library of the program is
 //!   enough.
-//! - Few programs fit, or a program of the plugin's own package fits. An object that lacks a
-//!   DT_NEEDED entry for a common library would fit hundreds of programs. A store item, a private
-//!   library or a private directory above the plugin identifies a program of the package. So does
-//!   a directory that is named after the program or its library. For example, QEMU's 33
-//!   emulators, whose names begin with `qemu-`, load the modules in
-//!   `/usr/lib/x86_64-linux-gnu/qemu`. libslang loads the modules in `slang/v2/modules`.
-//! - No policy entry lists an archive for a symbol of the plugin. If an entry does, the link of
-//!   the object omitted this archive. A symbol that any other archive defines may be undefined
-//!   for the same reason. Such a symbol is evidence only if the archive is the static edition of
-//!   the library that defines the symbol. Symbols that are evidence must outnumber all other
-//!   symbols, unless the program itself defines the other symbols.
+//! - At most three programs fit, or a program of the plugin's own package fits. Otherwise, hundreds
+//!   of programs would fit an object that lacks a DT_NEEDED entry for a common library. A program
+//!   belongs to the package if it shares the plugin's store item (Nix, Guix) or is in a private
+//!   directory above the plugin. It also belongs to the package if it loads a private library of
+//!   the package. A directory of the plugin that is named after the program or its library is
+//!   enough too. For example, QEMU's 33 emulators, whose names begin with `qemu-`, load the modules
+//!   in `/usr/lib/x86_64-linux-gnu/qemu`. libslang loads the modules in `slang/v2/modules`.
+//! - No policy entry lists an archive for a symbol of the plugin. If an entry does, the link of the
+//!   plugin omitted this archive. A symbol that an unlisted archive defines may be undefined for
+//!   the same reason. Such a symbol is evidence only if the archive is the static edition of the
+//!   library that defines the symbol. Symbols that are evidence must outnumber all other symbols,
+//!   unless the program itself defines the other symbols.
 //!
 //! The `[[host]]` entry of a program may lack symbols that a plugin uses. The listed symbols are
 //! then evidence for a program that has the other symbols: perl's modules use `pthread_getspecific`
 //! of the libpthread that perl loads.
 //!
-//! A plugin may take the rest of its symbols from other plugins of that program. It may also take
-//! them from plugins in nearby directories and from the libraries that these plugins load. zsh,
-//! uwsgi, dovecot and irssi have such plugins. A plugin of a `[[host]]` entry may take all of its
-//! symbols from plugins near it.
+//! A plugin may take symbols that its program lacks from other plugins of this program. It may also
+//! take them from plugins in nearby directories and from the libraries that these plugins load.
+//! zsh, uwsgi, dovecot and irssi have such plugins. A plugin of a `[[host]]` entry may take all
+//! symbols that the entry does not list from plugins near it.
 
 mod hosted;
 mod own;
@@ -59,8 +60,8 @@ use plugin::{Plugin, PluginReference, complete, plugins, with_profile};
 use programs::Programs;
 use std::path::Path;
 
-/// Maximum number of programs that fit a plugin. If more fit, only programs of the plugin's own
-/// package are checked.
+/// If more programs than this number fit a plugin, only programs of the plugin's own package are
+/// checked.
 const MOST_PROGRAMS: usize = 3;
 
 /// Maximum number of fitting programs that one search checks symbol by symbol.
@@ -155,8 +156,8 @@ impl Inferred {
         plugins.iter().any(|plugin| !self.0.contains_key(&plugin.file))
     }
 
-    /// The inferred host of the entry point of a closure; `None` if none was inferred, or if the
-    /// closure itself has a host.
+    /// The inferred host of the entry point of a closure. `None` if no host was inferred, or if the
+    /// closure was resolved in the process of a host program.
     pub(super) fn of(&self, closure: &Closure) -> Option<HostOfPlugin> {
         self.0.get(&closure.root.file).copied().filter(|_| closure.root.host.is_none())
     }
@@ -278,9 +279,10 @@ impl<'a> HostSearch<'a> {
     ///   if the program itself defines all symbols that archives claim, and no plugin in another
     ///   directory is used.
     ///
-    /// All libraries of the program are private if a directory of the plugin is named after the
-    /// program. The same holds if the program is in a private directory above the plugin. A library
-    /// is private too if a directory of the plugin is named after the library.
+    /// A library is private if it is outside of the default directories. All libraries of the
+    /// program are private if a directory of the plugin is named after the program. The same holds
+    /// if the program is in a private directory above the plugin. A library is private too if a
+    /// directory of the plugin is named after the library.
     fn met(
         &mut self,
         plugin: &Plugin<'a>,

@@ -63,8 +63,8 @@ impl<'a> Packages<'a> {
     /// - it is in the same store item;
     /// - it is in a private directory above the plugin;
     /// - a directory of the plugin is named after it;
-    /// - it loads a library of the package that defines one of `references`. A library is in the
-    ///   package if its directory contains the plugin and is not a default directory. A library
+    /// - it loads a library that defines one of `references` and is in the package. A library is in
+    ///   the package if its directory contains the plugin and is not a default directory. A library
     ///   is also in the package if a directory of the plugin is named after it.
     pub(super) fn own(
         &self,

@@ -21,8 +21,8 @@ pub(super) fn is_default(source: DiagnosisInput<'_>, closure: &Closure, path: &P
     system.any(|known| source.strings.text(*known).strip_suffix(b"/") == Some(dir))
 }
 
-/// The longest of the loader's default directories that contain `path`, as its number of path
-/// components; 0 if no default directory contains `path`.
+/// Number of path components in the longest of the loader's default directories that contain
+/// `path`; 0 if no default directory contains `path`.
 pub(super) fn system_dir(source: DiagnosisInput<'_>, closure: &Closure, path: &Path) -> usize {
     let system = source.loaders.get(closure.root.loader).system_dirs.iter();
     let dirs = system.map(|dir| Path::new(OsStr::from_bytes(source.strings.text(*dir))));

@@ -164,17 +164,17 @@ fn is_versioned(soname: &[u8]) -> bool {
 }
 
 impl Plugin<'_> {
-    /// False if no program can be the host: no program loads one of the missing libraries, and
-    /// all undefined symbols belong to missing libraries.
+    /// False if no program can be the host. Then at least one missing library is loaded by no
+    /// program, and all undefined symbols belong to missing libraries.
     pub(super) fn may_fit(&self, programs: &Programs) -> bool {
         let is_loaded = |name: &&[u8]| programs.loading(name).is_some();
         self.missing.iter().all(is_loaded) || self.references.iter().any(|r| !r.of_missing)
     }
 
-    /// True if no archive defines the symbol, or if one of these archives is the static edition
-    /// of `winner`, the file that defines the symbol. All other archives that define the symbol
-    /// then count as further editions of `winner`: `libpython3.11-pic.a` is in the same directory
-    /// as `libpython3.11.a`.
+    /// True if no archive defines the symbol, or if an archive that defines it is the static
+    /// edition of `winner`, the file that defines the symbol. All other archives that define the
+    /// symbol then count as further editions of `winner`: `libpython3.11-pic.a` is in the same
+    /// directory as `libpython3.11.a`.
     pub(super) fn is_unclaimed(
         &self,
         reference: PluginReference<'_>,

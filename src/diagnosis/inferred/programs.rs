@@ -56,7 +56,7 @@ pub(super) struct Programs {
     loading_file: FastMap<FileId, ProgramSet>,
     /// For each requested name: the files that define it.
     definers: FastMap<Vec<u8>, Vec<FileId>>,
-    /// For each requested name: the programs that load at least one of these files.
+    /// For each requested name: the programs that load at least one file that defines it.
     defining: FastMap<Vec<u8>, ProgramSet>,
     /// For each requested soname: the programs that load a library by this name.
     by_soname: FastMap<Vec<u8>, ProgramSet>,

@@ -10,8 +10,8 @@ use crate::format::{ReadError, in_memory};
 use crate::symbol_names::SymbolNames;
 use crate::tree::Handle;
 
-/// One read gets a name, and the wanted names that begin less than this many bytes after its
-/// start.
+/// One read gets a name, and the wanted names that begin less than this many bytes after the start
+/// of this name.
 const WINDOW: u64 = 8 << 10;
 /// Upper bound for the number of names that one read gets. A hostile file may list one name a
 /// million times.

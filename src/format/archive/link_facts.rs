@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 pub const LINK_ONCE: &[u8] = b".gnu.linkonce";
 
 /// Upper bound for the total length of an object's names, as a multiple of the size of its string
-/// tables. The bound has another 64 KiB, and 64 bytes for each section.
+/// tables. The bound is this multiple plus 64 KiB, plus 64 bytes for each section.
 const SHARED: usize = 16;
 
 /// Selects the relocations that are read. The selection also decides which symbols, sections and
@@ -89,9 +89,9 @@ pub struct ObjectSection {
     /// group. Set only if all relocations are read. Linkers keep or drop all sections of a group
     /// together.
     pub unit: Option<u32>,
-    /// The index of the section that determines its place in the output (SHF_LINK_ORDER). Linkers
-    /// keep this section only together with that one. `None` without the flag, or if that section
-    /// is not in [`LinkFacts::sections`].
+    /// The index of another section, which determines the position of this section in the output
+    /// (SHF_LINK_ORDER). Linkers keep this section only together with the other one. `None` without
+    /// the flag, or if the other section is not in [`LinkFacts::sections`].
     pub ordered_by: Option<u32>,
     /// True for `.eh_frame`.
     pub is_unwind_table: bool,
@@ -99,7 +99,7 @@ pub struct ObjectSection {
     pub is_debug: bool,
     /// True for `.jcr`. Linkers other than mold keep this section even if nothing refers to it.
     pub is_jcr: bool,
-    /// True if linkers keep sections with its name even if nothing refers to them.
+    /// True if linkers keep sections with the name of this section even if nothing refers to them.
     pub(super) is_named: bool,
 }
 

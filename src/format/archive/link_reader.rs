@@ -1,5 +1,6 @@
-//! Reads the [`LinkFacts`] of one relocatable object. Few members are read in this way, and only
-//! those of their sections that hold link facts. `facts::members` is the caller.
+//! Reads the [`LinkFacts`] of one relocatable object, and only the sections that hold them.
+//! `facts::members` calls this module for few members: those that refer to undefined names, or that
+//! a fix adds.
 
 use super::elf_member::is_machine_common;
 use super::header::{self, MemberHeader};
@@ -138,9 +139,9 @@ impl LinkFactsReader<'_> {
     }
 }
 
-/// The byte range of all section headers, and true. If only the first section header states their
-/// number, and that header is not read yet: the byte range of that header, and false. `None` if
-/// the object is not relocatable.
+/// The byte range of the section headers, and true if it holds all of them. The range holds only
+/// the first header if that header states the number of all and is not read yet. `None` if the
+/// object is not relocatable.
 fn table<H: FileHeader<Endian = Endianness>>(data: &Ranges) -> Option<(Range<u64>, bool)> {
     let header = H::parse(data).ok()?;
     let e = header.endian().ok()?;
@@ -158,7 +159,7 @@ fn table<H: FileHeader<Endian = Endianness>>(data: &Ranges) -> Option<(Range<u64
     Some((start..start.checked_add(size)?, count.is_some()))
 }
 
-/// The byte ranges of the sections that hold link facts. `None` if the headers are damaged.
+/// The byte ranges of the sections that hold link facts. `None` if the section headers are damaged.
 fn sections<H: FileHeader<Endian = Endianness>>(
     data: &Ranges,
     wanted: RelocationFilter<'_>,
@@ -289,7 +290,7 @@ fn text<'d, H: FileHeader<Endian = Endianness>>(
 /// The symbols whose names must still be stored, by index into `globals`: the symbols of the stored
 /// relocations, and of the data of thread-local calls. [`RelocationFilter::Names`] also needs the
 /// definitions in the COMDAT groups of these relocations. [`RelocationFilter::Loaded`] also needs
-/// the definitions in odd groups.
+/// the definitions in the groups of [`odd_groups`].
 fn unnamed(facts: &LinkFacts, wanted: RelocationFilter<'_>) -> FastSet<usize> {
     let of_relocations = facts.relocations.iter().filter_map(|relocation| relocation.global);
     let of_calls = facts.tls_calls.values().flatten().copied();
@@ -308,7 +309,7 @@ fn unnamed(facts: &LinkFacts, wanted: RelocationFilter<'_>) -> FastSet<usize> {
     all.filter(is_nameless).collect()
 }
 
-/// A name without its default version.
+/// The name in `NAME@@VERSION`. Names without a default version stay as they are.
 fn plain(name: &[u8]) -> &[u8] {
     let Some(at) = memchr::memchr(b'@', name) else { return name };
     memchr::memmem::find(&name[at..], b"@@").map_or(name, |found| &name[..at + found])
@@ -354,8 +355,8 @@ fn groups<'d, H: FileHeader<Endian = Endianness>>(
     Some(())
 }
 
-/// Makes a group of each of these sections, given by index and name, unless the section is in a
-/// COMDAT group. The name is the signature.
+/// Makes a COMDAT group of each section in `sections` (index and name), unless the section is in a
+/// group already. The name of the section becomes the signature of the group.
 fn link_once(sections: &[(usize, &[u8])], out: &mut LinkFacts) -> Option<()> {
     for (section, name) in sections {
         if out.sections.get(*section)?.group.is_none() {
@@ -367,7 +368,7 @@ fn link_once(sections: &[(usize, &[u8])], out: &mut LinkFacts) -> Option<()> {
     Some(())
 }
 
-/// The COMDAT groups that define a name other than their signature, by index. Most groups have one
+/// Indices of the COMDAT groups that define a name other than their signature. Most groups have one
 /// function, whose name is the signature.
 fn odd_groups<'d, H: FileHeader<Endian = Endianness>>(
     symbols: &SymbolTable<'d, H, &'d Ranges>,
@@ -465,9 +466,9 @@ fn relocations<'d, H: FileHeader<Endian = Endianness>>(
     Some(())
 }
 
-/// True if linkers ignore references from this section to discarded groups
-/// (`maybeReportUndefined` in `lld/ELF/Relocations.cpp`). The section is an unwind table, or a
-/// table of addresses on PowerPC that serves all groups.
+/// True if linkers ignore references from this section to discarded groups (`maybeReportUndefined`
+/// in `lld/ELF/Relocations.cpp`). Such a section is an unwind table or, on PowerPC, a table of
+/// addresses that serves all groups.
 fn may_enter_groups<'d, H: FileHeader<Endian = Endianness>>(
     sections: &SectionTable<'d, H, &'d Ranges>,
     e: Endianness,
@@ -478,8 +479,8 @@ fn may_enter_groups<'d, H: FileHeader<Endian = Endianness>>(
     name.is_some_and(|name| [&b".eh_frame"[..], b".got2", b".toc"].contains(&name))
 }
 
-/// True for a relocation type of general- or local-dynamic thread-local storage. The next
-/// relocation is then for the call of the function that finds the data, such as `__tls_get_addr`.
+/// True for a relocation type of general- or local-dynamic thread-local storage. The relocation
+/// after it belongs to the call of the function that finds the data, such as `__tls_get_addr`.
 fn is_before_tls_call(machine: elf::Machine, kind: u32) -> bool {
     let kinds = match machine {
         elf::EM_X86_64 => [elf::R_X86_64_TLSGD, elf::R_X86_64_TLSLD],

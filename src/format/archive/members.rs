@@ -1,6 +1,6 @@
-//! Facts about the members of an archive: their kinds, and the global symbols of each object. Names
-//! of symbols are ids, whose texts the run keeps ([`crate::symbol_names`]). `read` collects the
-//! facts; the coverage stage and rules use them.
+//! Facts about the members of an archive: their kinds, and the global symbols of each object.
+//! Symbols have ids for their names, and [`crate::symbol_names`] keeps the texts. `read` collects
+//! the facts; the coverage stage and rules use them.
 
 use super::index::ArchiveSymbolIndex;
 use crate::format::Defect;
@@ -51,8 +51,8 @@ pub struct MemberDefect {
 #[derive(Clone, Debug)]
 pub struct Member {
     /// Offset of the member's header in the archive. The offset identifies the member, because
-    /// several members may have the same name. It may lie beyond the end of a truncated archive
-    /// whose index lists the member.
+    /// several members may have the same name. In a truncated archive, the offset may come from the
+    /// index and lie beyond the end of the file.
     pub offset: u64,
     /// The format of the member, or the reason why it cannot be read.
     pub kind: MemberKind,
@@ -65,7 +65,8 @@ pub struct Member {
     pub(super) name: Span,
     pub(super) symbols: Span,
     pub(super) hashes: Span,
-    /// Offset of its string table in the archive; `None` if no name is read from that table again.
+    /// Offset of the member's string table in the archive; `None` if no name is read from that
+    /// table again.
     pub(super) strings: Option<NonZeroU64>,
 }
 
@@ -100,7 +101,7 @@ pub enum MemberKind {
     GccLto,
     /// Not an object: linkers ignore it.
     Other,
-    /// An archive, which linkers do not open.
+    /// An archive inside of the archive. Linkers do not open it.
     Nested,
     /// An ELF file that is not relocatable.
     NotRelocatable,
@@ -129,13 +130,13 @@ pub enum SymbolKind {
     Undefined,
     /// A reference that may stay undefined, and for which no linker extracts a member.
     WeakUndefined,
-    /// A strong definition. A link may have only one for each name, except in COMDAT groups,
-    /// where strong definitions are rare. When linkers select a member to extract, they do not
-    /// check if its definition is in a group.
+    /// A strong definition. A link may have only one for each name, except in COMDAT groups, where
+    /// strong definitions are rare. When linkers select a member to extract, they do not check if
+    /// the definition is in a COMDAT group.
     Strong,
     /// A weak definition.
     Weak,
-    /// A definition with STB_GNU_UNIQUE, of which a process uses only one for each name.
+    /// A definition with STB_GNU_UNIQUE. A process uses only one such definition of each name.
     Unique,
     /// A tentative definition with the section index SHN_COMMON.
     Common,
@@ -196,13 +197,13 @@ impl Members {
         self.text.get(member.name.range()).unwrap_or_default()
     }
 
-    /// The global symbols of a member, in the order of its table.
+    /// The global symbols of a member, in the order of its symbol table.
     pub fn symbols(&self, member: &Member) -> &[MemberSymbol] {
         self.symbols.get(member.symbols.range()).unwrap_or_default()
     }
 
-    /// The definitions of a member with a default version, each with `NAME@VERSION`. The name of
-    /// each symbol itself is NAME.
+    /// The member's definitions that have a default version. Each symbol, whose name is NAME, comes
+    /// with the text `NAME@VERSION`.
     pub fn default_versions(
         &self,
         member: &Member,
@@ -213,8 +214,8 @@ impl Members {
         found.filter_map(|(at, name)| Some((&**name, self.symbols.get(*at as usize)?)))
     }
 
-    /// Hashes of the names that a member defines, in the order of its table. A name has the same
-    /// hash in all archives of a run.
+    /// Hashes of the names that a member defines, in the order of the member's symbol table. A name
+    /// has the same hash in all archives of a run.
     pub fn hashes(&self, member: &Member) -> &[u64] {
         self.hashes.get(member.hashes.range()).unwrap_or_default()
     }
@@ -238,8 +239,8 @@ impl Member {
         matches!(self.kind, MemberKind::Bitcode | MemberKind::SlimLto)
     }
 
-    /// True if the references of the member are unknown for any reason. The index may list its
-    /// definitions.
+    /// True if the references of the member are unknown for any reason. The archive's index may
+    /// list the definitions of the member.
     pub fn is_unknown(&self) -> bool {
         let absent = matches!(
             self.kind,

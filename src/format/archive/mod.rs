@@ -39,14 +39,14 @@ pub struct Archive {
     /// True for a thin archive: it stores the paths of its members instead of their contents.
     pub thin: bool,
     /// The first bytes of the file, from which [`Ident::reaction`] computes how a loader reacts to
-    /// it.
+    /// the file.
     pub ident: Ident,
     /// At most one defect: the first member header is damaged.
     pub defects: Vec<Defect>,
 }
 
-/// Checks the first member header, so that its damage is reported even if no member is ever read.
-/// `head` has the first bytes of the file.
+/// Checks the first member header. A damaged header is then reported even if no member is read
+/// later. `head` has the first bytes of the file.
 pub fn read(head: &[u8]) -> Archive {
     let (magic, first) = head.split_at(head.len().min(::object::archive::THIN_MAGIC.len()));
     let thin = magic == ::object::archive::THIN_MAGIC;

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// Parts are read together if the gap between them has at most this many bytes.
 const GAP: u64 = 4096;
-/// Initial capacity in bytes. Pages that are never touched cost no memory.
+/// Initial capacity of the reused memory, in bytes. Pages that are never touched cost no memory.
 const ROOM: usize = 8 << 20;
 
 /// Extends reused memory to at least `size` bytes. Memory that grows in small steps would move to
@@ -35,8 +35,8 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// Drops the parts of the previous object, and begins with an object of `size` bytes at
-    /// offset `base` of `file`. `head` has the first bytes of the object.
+    /// Drops the parts of the previous object. The next object has `size` bytes at offset `base` of
+    /// `file`. `head` has the first bytes of the object.
     pub(super) fn begin(&mut self, file: &Handle, (base, size): (u64, u64), head: &[u8]) {
         self.parts.clear();
         self.size = size.min(file.stat().len.saturating_sub(base));
@@ -47,8 +47,8 @@ impl Ranges {
         self.parts.push((0..head.len() as u64, 0));
     }
 
-    /// Reads more parts of the object at `base` of `file`, and the bytes between parts that lie
-    /// close together.
+    /// Reads more parts of the object at offset `base` of `file`. If two parts lie close together,
+    /// the bytes between them are read too.
     pub(super) fn load(
         &mut self,
         file: &Handle,

@@ -38,7 +38,7 @@ pub enum External {
 
 /// Options for reading the members of an archive.
 pub struct Options<'a> {
-    /// True to read the index too. It is read in any case if the definitions of a member are
+    /// True to read the index in any case. Otherwise it is read only if the symbols of a member are
     /// unknown.
     pub index: bool,
     /// Opens the file of a member, given the path that a thin archive states.
@@ -98,10 +98,10 @@ struct ArchiveReader<'r> {
     builder: &'r mut SymbolsBuilder,
     out: Members,
     index: Option<(MemberHeader, SpecialMember)>,
-    /// The rest that was not read, if the walk ended before the end of the archive.
+    /// The unread rest of the archive. `None` if the walk reached the end of the archive.
     rest: Option<UnreadRest>,
-    /// Indices in `out.list` of the members of a thin archive, keyed by path and by position in
-    /// another archive. A thin archive may list a member twice.
+    /// For each member of a thin archive, its index in `out.list`. The key is the path and, for a
+    /// member of another archive, its position there. A thin archive may list a member twice.
     seen: FastMap<(Box<[u8]>, u64), usize>,
 }
 
@@ -270,8 +270,8 @@ impl<'r> ArchiveReader<'r> {
         Ok(())
     }
 
-    /// Adds a member whose bytes are at `place`. `head` has the first of these bytes. `next` may
-    /// get the bytes after the member, which hold the next header.
+    /// Adds a member whose bytes are at `place`. `head` has the first of these bytes. The call may
+    /// fill `next` with the bytes after the member, which hold the next header.
     fn object(
         &mut self,
         at: u64,
@@ -418,14 +418,14 @@ impl<'r> ArchiveReader<'r> {
         });
     }
 
-    /// Looks up the definitions whose string tables are kept in memory.
+    /// Looks up the definitions of the members whose string tables are kept in memory.
     fn find_kept(&mut self) {
         self.builder.find_kept(self.buffers.kept(), self.options.names);
         self.buffers.release();
     }
 
-    /// Completes the result. Reads the index if an option asks for it or if the references of a
-    /// member are unknown. In the second case, the index supplies the member's definitions.
+    /// Completes the result. Reads the index if an option asks for it or if the symbols of a member
+    /// are unknown. Such a member gets the definitions that the index lists for it.
     fn finish(mut self) -> Result<Members, ReadError> {
         self.find_kept();
         self.out.damage.extend(self.builder.finish(&mut self.out.list, self.options.names));

@@ -14,12 +14,12 @@ use object::{Endianness, elf};
 const SLIM: &[u8] = b"__gnu_lto_slim";
 /// The defect of a member whose symbols have indices that do not fit in 32 bits.
 const MOST_SYMBOLS: &str = "has more symbols than can be kept";
-/// Upper bound for the total length of the names of one member, as a multiple of the size of its
-/// string table. Another 64 KiB are allowed. Symbols may share bytes of the table, and a hostile
-/// member may make all of them share a long name.
+/// Limits the total length of one member's names to this multiple of the size of its string table,
+/// plus 64 KiB. Symbols may share bytes of the table, and a hostile member may make all of them
+/// share a long name.
 const SHARED: usize = 16;
 
-/// Number of names that are added to the run's table at a time. Each lock of that table is then
+/// Number of names that are added to the run's table at a time. Each of the table's locks is then
 /// taken once for about thirty names.
 const BATCH: usize = 1024;
 
@@ -111,8 +111,8 @@ struct KeptMember {
 pub(super) enum DefinedNames {
     /// The names are stored at once.
     Stored,
-    /// The names are looked up at once among the stored names. A name that no known reference has
-    /// is not stored.
+    /// The names are looked up at once among the stored names. A name is not stored if no known
+    /// reference has it.
     Searched,
     /// The string table is kept at this offset. [`SymbolsBuilder::find_kept`] looks up the names
     /// later, when the references of more members are known.
@@ -145,7 +145,7 @@ impl SymbolsBuilder {
         self.kept.clear();
     }
 
-    /// The number of symbols, and the number of hashes of definitions.
+    /// The numbers of symbols and of hashes that were added so far.
     pub(super) fn lengths(&self) -> Lengths {
         let number = |n: usize| u32::try_from(n).expect("only what has a place is added");
         Lengths { symbols: number(self.symbols.len()), hashes: number(self.hashes.len()) }
@@ -258,7 +258,7 @@ impl SymbolsBuilder {
     }
 
     /// Gives the remaining symbols the ids of their names. If a name did not fit into the run's
-    /// table, its member loses all symbols and becomes damaged.
+    /// table, the member with this name loses all symbols and becomes damaged.
     pub(super) fn finish(&mut self, list: &mut [Member], names: &Growing) -> Vec<MemberDefect> {
         name_all(&mut self.symbols, &mut self.batch, &mut self.lost, names);
         let mut damage = Vec::new();
@@ -278,8 +278,8 @@ impl SymbolsBuilder {
         damage
     }
 
-    /// Returns the symbols, hashes and offsets of names. They stay in memory until the end of the
-    /// run, so short lists are copied to drop their spare capacity.
+    /// Returns the symbols, the hashes and the offsets of names. The returned lists stay in memory
+    /// until the end of the run, so short ones are copied to drop their spare capacity.
     pub(super) fn take(&mut self) -> (Vec<MemberSymbol>, Vec<u64>, Vec<u32>) {
         if self.symbols.len() < MANY {
             return (self.symbols.clone(), self.hashes.clone(), self.starts.clone());
@@ -288,7 +288,8 @@ impl SymbolsBuilder {
         (std::mem::take(symbols), std::mem::take(hashes), std::mem::take(starts))
     }
 
-    /// Adds the symbols of an object in intermediate language; false if they do not fit.
+    /// Adds the symbols of an object in intermediate language. False if there are more symbols or
+    /// names than can be kept.
     pub(super) fn add_lto(&mut self, found: &[LtoSymbol<'_>], names: &Growing) -> bool {
         for symbol in found {
             let Some(name) = place(&self.symbols).and_then(|_| names.add_one(symbol.name)) else {
@@ -305,8 +306,8 @@ impl SymbolsBuilder {
         true
     }
 
-    /// Adds the definitions that the index lists for members whose references are unknown. They
-    /// become strong definitions.
+    /// Adds the definitions that the index lists for members with unknown references. The added
+    /// definitions count as strong.
     pub(super) fn opaque(
         &mut self,
         list: &mut [Member],

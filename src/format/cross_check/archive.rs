@@ -1,4 +1,4 @@
-//! Compares a static archive with the `ar` crate's reading of it: the names of members, and the
+//! Compares how this crate and the `ar` crate read a static archive: the names of members, and the
 //! symbols in the index.
 
 use super::{ReadingDifference, SecondReading, guard};

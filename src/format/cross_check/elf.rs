@@ -1,4 +1,4 @@
-//! Compares an ELF object with goblin's reading of the file: soname, search paths, needs, program
+//! Compares how this crate and goblin read an ELF file: soname, search paths, needs, program
 //! headers, and dynamic symbols with their versions.
 
 use super::{MOST, ReadingDifference, SecondReading, guard};
@@ -73,7 +73,7 @@ fn differences(object: &Object, elf: &Elf<'_>) -> Vec<ReadingDifference> {
     out
 }
 
-/// A program header as text: type, flags, address and size in memory.
+/// A program header as text: its type, its flags, its address, and its size in memory.
 fn segment(kind: u32, flags: u32, vaddr: u64, memsz: u64) -> String {
     format!("{kind:#x}:{flags:#x}:{vaddr:#x}+{memsz:#x}")
 }
@@ -113,9 +113,9 @@ fn describe(name: &[u8], version: Option<&[u8]>, bind: u8, undefined: bool) -> V
     [name, at, version.unwrap_or_default(), b", ", bind, place].concat()
 }
 
-/// The names of versions that goblin found, by index, without the base version. A definition
-/// replaces a needed version with the same index. `None` if the versions cannot be compared, for
-/// example if section headers and dynamic section name different tables.
+/// The names of the versions that goblin found, by version index, without the base version. A
+/// defined version replaces a needed one with the same index. `None` if the versions cannot be
+/// compared, for example if section headers and dynamic section name different tables.
 fn versions<'e>(object: &Object, elf: &'e Elf<'_>) -> Option<FastMap<u16, &'e str>> {
     let tables = [
         (section_header::SHT_GNU_VERSYM, dynamic::DT_VERSYM),

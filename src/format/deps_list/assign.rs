@@ -1,5 +1,5 @@
-//! Reads the values that commands give to variables, the names that they remove from lists, and the
-//! file names that they give to targets. Finds the kinds and aliases of targets.
+//! Reads the values that commands give to variables, the names that commands remove from lists, and
+//! the file names of targets. Also finds the kinds and aliases of targets.
 
 use super::life::is_addition;
 use super::removed::Removal;

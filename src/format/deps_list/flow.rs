@@ -50,8 +50,8 @@ impl DepsList {
         self.aliases.get(&word).map_or(&entry.name, Vec::as_slice)
     }
 
-    /// The interface library that a value names, if it names one. A target that links an
-    /// interface library gets the archives of that library.
+    /// The interface library that a value names. `None` if the value does not name one. A target
+    /// that links an interface library gets the archives of that library.
     pub fn interface<'l>(&'l self, entry: &'l ListedArchive) -> Option<&'l [u8]> {
         Some(self.target(entry)).filter(|target| self.interfaces.contains(*target))
     }

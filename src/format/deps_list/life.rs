@@ -23,7 +23,7 @@ impl Life {
         self.live.entry(name.to_vec()).or_default().push(set);
     }
 
-    /// For each set, true if commands may use its values, and if a new name in it would have a
+    /// For each set: true if commands may use its values and a new name in the set would have a
     /// known effect. `loops` is the result of `used_loops`.
     pub(super) fn effective(&self, sets: &[Set], loops: &FastSet<usize>) -> Vec<bool> {
         let all = || sets.iter().enumerate();
@@ -53,8 +53,8 @@ impl Life {
     }
 
     /// Handles a command in `blocks` that replaces the value of the variable `name`. The sets of
-    /// the variable in these blocks lose their effect, from the latest back to one whose value a
-    /// command may have used. Returns false if there is such a set.
+    /// the variable in these blocks lose their effect, the latest first. If a command may have used
+    /// the value of a set, this set and earlier ones keep their effect, and the result is false.
     pub(super) fn end(&mut self, sets: &[Set], name: &[u8], blocks: &[Block]) -> bool {
         let used = self.uses.get(name).copied().unwrap_or(0).max(self.barrier);
         let Some(live) = self.live.get_mut(name) else { return true };
@@ -70,10 +70,10 @@ impl Life {
         true
     }
 
-    /// Notes the variables that a command uses. `name` and `action` are the command's name and
-    /// first argument. `all` is the text of all arguments, and `end` is the offset of the
-    /// command's end. Returns these variables, or an empty list if the command uses only
-    /// variables that it refers to as `${NAME}`.
+    /// Notes the variables to which a command refers. `name` and `action` are the command's name
+    /// and first argument. `all` is the text of all arguments, and `end` is the offset of the
+    /// command's end. Returns these variables. The list is empty for commands that cannot use other
+    /// variables, such as those in [`HARMLESS`].
     pub(super) fn note(
         &mut self,
         (name, action): (&[u8], &[u8]),
@@ -107,7 +107,7 @@ impl Life {
     }
 }
 
-/// Commands that use a variable only where they refer to it as `${NAME}`.
+/// Commands that use only variables to which they refer as `${NAME}`.
 const HARMLESS: [&[u8]; 11] = [
     b"set",
     b"unset",

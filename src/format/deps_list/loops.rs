@@ -1,7 +1,7 @@
-//! Finds the `foreach()` loops whose variable is a value of a set in the loop, or stands for the
-//! name in a value (`lib${item}.a`). Also finds the text that a file writes before the names of a
-//! list. For example, a loop with the items `a b` that links `LLVM${item}` links `LLVMa` and
-//! `LLVMb`.
+//! Finds the `foreach()` loops whose variable is a value of a set in the loop, or a part of a value
+//! in place of the name (`lib${item}.a`). Also finds the text that a file writes before the names
+//! of a list. For example, if a loop has the items `a b` and links `LLVM${item}`, it links `LLVMa`
+//! and `LLVMb`.
 
 use super::spelling::TARGET_FILE;
 use super::{ListedArchive, Set, SetCommand};
@@ -12,9 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// if the text differs from use to use.
 type Start = Option<Vec<u8>>;
 
-/// The numbers of the `foreach()` blocks in which a set has the loop variable as a value, or as
-/// the end of an archive's name: `LLVM${c}`, `libLLVM${c}.a`. The items of such a loop, and the
-/// values of the variables that it visits, get the start of the name (`LLVM`).
+/// The numbers of the `foreach()` blocks in which a set has the loop variable as a value, or as the
+/// end of an archive's name: `LLVM${c}`, `libLLVM${c}.a`. The start of the name (`LLVM`) is
+/// prepended to the items of the loop, and to the values of the variables that the loop visits.
 pub(super) fn used_loops(sets: &mut [Set]) -> FastSet<usize> {
     let mut out = FastSet::default();
     let mut loops: FastMap<usize, (usize, Vec<u8>, bool)> = FastMap::default();
@@ -67,9 +67,9 @@ pub(super) fn used_loops(sets: &mut [Set]) -> FastSet<usize> {
     out
 }
 
-/// Prepends, to the names in variables, the text that loops write before them. `visited` has the
-/// variables that loops visit, each with its text. A target that links a variable directly writes
-/// no text before its names.
+/// Prepends to the names in variables the text that loops write before these names. `visited` has
+/// the variables that loops visit, each with this text. The text is empty for a target that links
+/// the variable directly.
 fn begin_variables(sets: &mut [Set], mut visited: FastMap<Vec<u8>, Start>) {
     let mut own: FastMap<&[u8], Vec<&Set>> = FastMap::default();
     for set in sets.iter().filter(|set| set.loop_block.is_none()) {
@@ -117,7 +117,7 @@ fn note(starts: &mut FastMap<Vec<u8>, Start>, name: &[u8], start: &Start) -> boo
     }
 }
 
-/// Marks the loops with items that name known archives, directly or through variables.
+/// Marks the loops whose items name known archives, directly or through variables.
 pub(super) fn note_known_items(sets: &mut [Set]) {
     let mut users: FastMap<&[u8], Vec<&[u8]>> = FastMap::default();
     for set in sets.iter().filter(|set| set.origin != SetCommand::Link) {
@@ -147,8 +147,8 @@ pub(super) fn note_known_items(sets: &mut [Set]) {
 const MOST_BYTES: usize = 255;
 
 /// The text that `text` writes before the name in the variable of `reference`: `LLVM` for
-/// `LLVM${c}`, `-lLLVM${c}`, `NS::LLVM${c}` and `dir/libLLVM${c}.a`. `None` if `text` has no such
-/// form.
+/// `LLVM${c}`, `-lLLVM${c}`, `NS::LLVM${c}` and `dir/libLLVM${c}.a`. `None` if `text` has none of
+/// these forms.
 fn start_of(text: &[u8], reference: &[u8]) -> Option<Vec<u8>> {
     let file = text.strip_prefix(TARGET_FILE).and_then(|rest| rest.strip_suffix(b">"));
     let text = file.unwrap_or(text);

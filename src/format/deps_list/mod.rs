@@ -2,10 +2,10 @@
 //! the `LINK_LIBS` of LLVM's commands. `scan` finds the lists, and `spelling` reads the names in
 //! them. `position` decides where a new name goes, and `write` inserts and drops names.
 //!
-//! `trace` follows a new name to the links of targets. Only `trace` evaluates conditions.
-//! Elsewhere, references (`${NAME}`) and generator expressions stay as written. `values` reads
-//! the names in them, and these names count as listed. A flag such as `-pthread` is read as a
-//! name, but no archive has that name.
+//! `trace` follows a new name to the links of targets. Only `trace` evaluates conditions. The other
+//! modules leave references (`${NAME}`) and generator expressions as written. `values` reads the
+//! names in references and expressions, and these names count as listed. A flag such as `-pthread`
+//! is read as a name, but no archive has that name.
 
 mod assign;
 mod flow;
@@ -33,13 +33,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// The reason why a CMake file, or a set or value in it, cannot be read as a list of archives.
+/// The reason why a CMake file, a set in the file, or a value of a set cannot be read as archives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListError {
     /// The line, from 1.
     pub line: u32,
-    /// The reason, in lower case and without a full stop. For a value with unknown archives, the
-    /// text of that value.
+    /// The reason, in lower case and without a full stop. For a value whose archives are unknown,
+    /// `reason` is the text of the value.
     pub reason: String,
 }
 
@@ -60,11 +60,11 @@ pub struct DepsList {
     outputs: Vec<(Vec<u8>, Vec<u8>)>,
     /// The targets of `add_library(NAME INTERFACE)`.
     interfaces: BTreeSet<Vec<u8>>,
-    /// One item for each command that refers to several variables and makes no set: these
-    /// variables.
+    /// For each command that refers to several variables and makes no set: the variables to which
+    /// it refers.
     uses: Vec<Vec<Vec<u8>>>,
-    /// Shared libraries and modules. A target that links one of them does not get its private
-    /// archives.
+    /// Shared libraries and modules. A target that links a shared library or module does not get
+    /// the private archives of that library or module.
     shared: BTreeSet<Vec<u8>>,
     /// For each alias NAME, the TARGET of `add_library(NAME ALIAS TARGET)`.
     aliases: BTreeMap<Vec<u8>, Vec<u8>>,
@@ -121,8 +121,8 @@ pub struct Set {
     /// The names among the plain values, in the file's order. Some may name no archive, such as
     /// `-pthread`.
     pub entries: Vec<ListedArchive>,
-    /// Names that are listed in another way: inside of a generator expression, after `debug`, or
-    /// by a variable of the file. They may depend on a condition.
+    /// Names that the command lists in another way: inside of a generator expression, after
+    /// `debug`, or by a variable of the file. These names may depend on a condition.
     pub mentions: Vec<ListedArchive>,
     /// The variables that are values of the set (`${NAME}`), each with the number of entries before
     /// it.
@@ -139,13 +139,13 @@ pub struct Set {
     /// Values whose archives are unknown: they refer to variables that the file does not set, or
     /// they are generator expressions that make parts of names.
     pub unknown: Vec<ListError>,
-    /// The place among the sets of the same variable: in the variable's value, sets with lower
+    /// The position of the set's values in the value of the variable: values of sets with lower
     /// ranks come first.
     pub rank: i64,
-    /// True if the archive of a new name is unclear, because commands write text before the
-    /// names, such as `LLVM` in `LLVM${item}`. It is unclear if commands write different texts.
-    /// With a single text, it is unclear if the set has no names, or has a word that is not a
-    /// bare name.
+    /// True if it is unclear which archive a new name would stand for, because commands write text
+    /// before the names, such as `LLVM` in `LLVM${item}`. This is so if commands write different
+    /// texts. If they write a single text, this is so if the set has no names, or a word that is
+    /// not a bare name.
     pub is_ambiguous: bool,
     /// True if the values are components of LLVM: `Core` for the archive `LLVMCore`.
     is_components: bool,
@@ -166,7 +166,7 @@ pub struct Set {
     /// The byte range that may hold values. It begins after the name or keyword, and ends at `)` or
     /// at the next keyword.
     body: Range<usize>,
-    /// Its index among all sets of the file.
+    /// The index of this set among all sets of the file.
     number: usize,
 }
 
@@ -179,11 +179,11 @@ pub struct ListedArchive {
     pub line: u32,
     /// True if the name is one of the archives passed to [`DepsList::identify`].
     pub is_known: bool,
-    /// True if `list(REMOVE_ITEM …)` removes it again.
+    /// True if `list(REMOVE_ITEM …)` removes the name again.
     is_removed: bool,
     /// The form in which the list writes the name.
     spelling: Spelling,
-    /// The index of its value in [`Set::items`].
+    /// The index in [`Set::items`] of the value that contains the name.
     item: usize,
 }
 
@@ -192,10 +192,10 @@ pub struct ListedArchive {
 struct SetValue {
     /// Its byte range, with the quotes of a quoted argument.
     span: Range<usize>,
-    /// True if it is part of an argument such as `"a;b"`.
+    /// True if the value is a part of an argument such as `"a;b"`.
     is_inner: bool,
-    /// True if a value that is inserted after it would get another meaning, for example after
-    /// `--whole-archive` or `-L`.
+    /// True if a value inserted directly after this one would get another meaning, for example
+    /// after `--whole-archive` or `-L`.
     is_closed: bool,
 }
 
@@ -240,7 +240,7 @@ impl DepsList {
         entries.filter(|entry| !entry.is_removed).map(|entry| &*entry.name)
     }
 
-    /// The names that `OUTPUT_NAME` gives to the file of a target.
+    /// The names that `OUTPUT_NAME` properties give to the file of `target`.
     pub fn outputs(&self, target: &[u8]) -> impl Iterator<Item = &[u8]> {
         let of = self.outputs.iter().filter(move |(name, _)| name == target);
         of.map(|(_, output)| &**output)
@@ -251,20 +251,21 @@ impl DepsList {
         self.reordered.iter().map(Vec::as_slice)
     }
 
-    /// The variables whose repeated values a command removes.
+    /// The variables from whose values a command removes duplicates.
     pub fn deduplicated(&self) -> impl Iterator<Item = &[u8]> {
         self.deduplicated.iter().map(Vec::as_slice)
     }
 
-    /// One item for each command that refers to several variables and makes no set: these
-    /// variables.
+    /// For each command that refers to several variables and makes no set: the variables to which
+    /// it refers.
     pub fn uses(&self) -> impl Iterator<Item = &[Vec<u8>]> {
         self.uses.iter().map(Vec::as_slice)
     }
 
-    /// The first value whose archives are unknown. Only sets that name a known archive, and sets
-    /// that variables connect with them, are searched. If no set names a known archive, all sets
-    /// are searched. `None` if there is no such value, or before [`Self::identify`] is called.
+    /// The first value whose archives are unknown. The search covers the sets that name a known
+    /// archive, and the sets that variables connect with these sets. If no set names a known
+    /// archive, the search covers all sets. `None` if it finds no such value, or before
+    /// [`Self::identify`] is called.
     pub fn first_unknown(&self) -> Option<&ListError> {
         self.unknown.as_ref()
     }
@@ -305,8 +306,8 @@ impl Set {
         self.loop_block.is_some() && self.items.is_empty() && !self.references.is_empty()
     }
 
-    /// True if this set has the items of a `foreach()` around `other`, and some items are known
-    /// archives.
+    /// True if this set has the items of a `foreach()` around the command of `other`, and some of
+    /// the items are known archives.
     pub fn is_known_loop_of(&self, other: &Self) -> bool {
         let numbers = |number| other.blocks.iter().any(|block| block.number == number);
         let is_around = self.loop_block.is_some_and(numbers);

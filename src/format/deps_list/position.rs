@@ -1,6 +1,6 @@
-//! Decides where a new name goes in a set. A sorted set stays sorted, unless that would break a
-//! link order that the linker relies on. In other sets, the link order and the most similar name
-//! decide.
+//! Decides where a new name goes in a set. A sorted set stays sorted, unless the linker relies on a
+//! link order that the sorted position would break. In other sets, the link order and the most
+//! similar name decide.
 
 use super::{ListedArchive, Set};
 use crate::order;
@@ -34,7 +34,7 @@ pub(super) enum Position {
 /// The collations that are tried on a set, in this order.
 const COLLATIONS: [Collation; 5] = [Ord::cmp, folded, upper, without_marks, by_numbers];
 
-/// Number of entries below which a set may be sorted by chance.
+/// With fewer entries than this, a set may be sorted by chance.
 const FEW: usize = 4;
 
 type Collation = fn(&[u8], &[u8]) -> Ordering;
@@ -49,8 +49,8 @@ fn upper(a: &[u8], b: &[u8]) -> Ordering {
     fold(a).cmp(&fold(b))
 }
 
-/// Compares only letters, digits and bytes beyond ASCII, in lower case. Most locales do so before
-/// they compare punctuation.
+/// Compares only letters, digits and bytes beyond ASCII, in lower case. Most locales compare these
+/// first, and punctuation only after them.
 fn without_marks(a: &[u8], b: &[u8]) -> Ordering {
     let letters = |text: &[u8]| -> Vec<u8> {
         let all = text.iter().filter(|b| b.is_ascii_alphanumeric() || !b.is_ascii());
@@ -177,8 +177,8 @@ fn slot(position: Position) -> usize {
     }
 }
 
-/// The slots that the link order allows for a new name, from `least` to `most`. If its constraints
-/// conflict (`most` is below `least`), only `least` is allowed.
+/// The slots that the link order allows for a new name, from `least` to `most`. If `most` is below
+/// `least`, the constraints of the link order conflict, and only `least` is allowed.
 #[derive(Clone, Copy)]
 struct Slots {
     least: usize,
@@ -263,8 +263,8 @@ impl Placer<'_> {
     }
 
     /// Pairs of new names in which the first refers to the second. If `in_circle` is true, the
-    /// result has only the pairs in which the second also refers to the first, and otherwise only
-    /// the other pairs.
+    /// result has only the pairs in which the second name also refers to the first. Otherwise it
+    /// has only the pairs in which the second does not refer to the first.
     fn pairs<'n>(&self, add: &BTreeSet<&'n [u8]>, in_circle: bool) -> Vec<(&'n [u8], &'n [u8])> {
         let mut out = Vec::new();
         for to in add {
@@ -327,10 +327,10 @@ impl Placer<'_> {
     }
 
     /// A position within `range`, next to the entry with the longest common prefix. If that entry
-    /// sorts after the name, the name goes before it, and otherwise after it. If no entry has a
-    /// common prefix, the name goes directly after its last referrer. Without referrers, it goes
-    /// directly before the first entry to which it refers. If there is no such entry either, it
-    /// goes after the last known archive.
+    /// sorts after the name, the name goes before the entry, and otherwise after it. If no entry
+    /// has a common prefix, the name goes directly after its last referrer. Without referrers, it
+    /// goes directly before the first entry to which it refers. If there is no such entry either,
+    /// it goes after the last known archive.
     fn beside(&self, name: &[u8], range: Option<Slots>) -> Position {
         let entries = self.entries();
         let all = Slots { least: 0, most: entries.len(), is_bounded: false };

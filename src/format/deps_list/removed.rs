@@ -15,8 +15,8 @@ pub(super) struct Removal {
     pub(super) word: Vec<u8>,
 }
 
-/// Marks the entries of a variable that `list(REMOVE_ITEM …)` removes from the variable itself,
-/// or from another variable that includes it.
+/// Marks each entry that `list(REMOVE_ITEM …)` removes: from the variable of the entry's set, or
+/// from another variable that includes that variable.
 pub(super) fn mark_removed(sets: &mut [Set], removals: &[Removal]) {
     let mut words_of: BTreeMap<&[u8], Vec<&[u8]>> = BTreeMap::new();
     for removal in removals {
@@ -53,9 +53,9 @@ pub(super) fn mark_removed(sets: &mut [Set], removals: &[Removal]) {
     }
 }
 
-/// The variable `list`, and the variables whose values it includes. `None` if `list` may have the
-/// values of any variable, or if `left` steps do not suffice. Each variable takes `cost` steps, and
-/// each reference one.
+/// The variable `list`, and the variables whose values `list` includes. `None` if `list` may have
+/// the values of any variable, or if `left` steps do not suffice. Each variable takes `cost` steps,
+/// and each reference takes one step.
 fn parts<'s>(
     by_name: &FastMap<&[u8], Vec<&'s Set>>,
     list: &'s [u8],

@@ -3,12 +3,12 @@
 
 use crate::id::FastSet;
 
-/// The variables whose values change in the open loops: the variables of the loops, and those that
-/// commands in the loops make from them.
+/// The variables whose values change in the open loops: the loop variables, and the variables that
+/// commands in the loops make from changing ones.
 #[derive(Default)]
 pub(super) struct Repeats {
     names: FastSet<Vec<u8>>,
-    /// For each open loop, the names that it added.
+    /// For each open loop, the names that the loop added to `names`.
     open: Vec<Vec<Vec<u8>>>,
 }
 
@@ -30,8 +30,8 @@ impl Repeats {
     }
 
     /// Notes the changing variables that a command adds. If the command refers to a changing
-    /// variable, each of its words may be the name of a new one. An argument is a pair: its word,
-    /// which is empty if the argument is quoted, and its text.
+    /// variable, each word of the command may name a new changing variable. An argument is a pair:
+    /// first its word, which is empty if the argument is quoted, then its text.
     pub(super) fn note(&mut self, command: &[u8], arguments: &[(&[u8], &[u8])]) {
         let words = || arguments.iter().map(|(word, _)| *word);
         match command {

@@ -33,7 +33,7 @@ pub(super) fn is_scope(word: &[u8]) -> bool {
     )
 }
 
-/// True for keywords that apply only to the next value.
+/// True for keywords that apply only to the value after them.
 pub(super) fn is_qualifier(word: &[u8]) -> bool {
     matches!(word, b"debug" | b"optimized" | b"general")
 }
@@ -75,8 +75,8 @@ pub(super) struct Scanned {
     pub(super) reordered: BTreeSet<Vec<u8>>,
     /// The variables of `list(REMOVE_DUPLICATES …)`.
     pub(super) deduplicated: BTreeSet<Vec<u8>>,
-    /// One item for each command that refers to several variables and makes no set: these
-    /// variables.
+    /// For each command that refers to several variables and makes no set: the variables to which
+    /// it refers.
     pub(super) uses: Vec<Vec<Vec<u8>>>,
 }
 
@@ -301,7 +301,8 @@ impl Scan<'_> {
         vec![self.values(own, values, start, SetCommand::Append)]
     }
 
-    /// The sets that the command makes: one for each list of values. Empty if it lists no values.
+    /// The sets that the command makes: one for each list of values. Empty if the command lists no
+    /// values.
     fn sets(&self) -> Vec<Set> {
         let arguments = &*self.command.arguments;
         match (&*self.name(), arguments) {
@@ -510,7 +511,7 @@ impl Scan<'_> {
         set
     }
 
-    /// Adds a value that [`Variables::resolve`] reads later.
+    /// Adds a value to [`Set::unknown`]. [`Variables::resolve`] reads it later.
     fn unread(&self, value: &Argument, set: &mut Set) {
         let reason = String::from_utf8_lossy(self.bytes(&value.inside)).into_owned();
         set.unknown.push(ListError { line: value.line, reason });
@@ -569,7 +570,7 @@ impl Scan<'_> {
     }
 }
 
-/// A part of an argument without line continuations at its ends.
+/// `part` of an argument, without line continuations at the ends of the part.
 fn without_continuations(inside: &[u8], mut part: Range<usize>) -> Range<usize> {
     let text = |part: &Range<usize>| inside.get(part.clone()).unwrap_or_default();
     while text(&part).starts_with(b"\\\n") || text(&part).starts_with(b"\\\r\n") {

@@ -16,7 +16,7 @@ pub struct Spelling {
     cut: Vec<u8>,
     /// The text after the name: `.a`.
     suffix: Vec<u8>,
-    /// True if the word has the archive's name in lower case.
+    /// True if the word writes the archive's name in lower case.
     is_lower: bool,
 }
 
@@ -77,7 +77,8 @@ impl Spelling {
         self.prefix.starts_with(TARGET_FILE)
     }
 
-    /// The word for the archive with the bare name `name`. `None` if this spelling cannot write it.
+    /// The word for the archive with the bare name `name`. `None` if this spelling cannot write the
+    /// name.
     pub fn write(&self, name: &[u8]) -> Option<Vec<u8>> {
         let rest = name.strip_prefix(&*self.cut).filter(|rest| !rest.is_empty())?;
         let rest = if self.is_lower { rest.to_ascii_lowercase() } else { rest.to_vec() };
@@ -95,9 +96,9 @@ impl Set {
         self.begin(Some(LLVM));
     }
 
-    /// Prepends `start`, which the words omit, to the names. An empty `start` changes nothing.
-    /// The set becomes ambiguous if `start` is `None`, if the set has no names, or if a word is
-    /// not a bare name.
+    /// Prepends to the names the text `start`, which the words omit. An empty `start` changes
+    /// nothing. The set becomes ambiguous if `start` is `None`, if the set has no names, or if a
+    /// word is not a bare name.
     pub(super) fn begin(&mut self, start: Option<&[u8]>) {
         match start {
             None => self.is_ambiguous = true,
@@ -113,7 +114,8 @@ impl Set {
 }
 
 impl ListedArchive {
-    /// Prepends `start`, which the word omits, to the name. False if the word is not a bare name.
+    /// Prepends to the name the text `start`, which the word omits. False if the word is not a bare
+    /// name.
     fn begin(&mut self, start: &[u8]) -> bool {
         let is_bare = self.spelling == Spelling::default();
         if is_bare {
@@ -128,8 +130,8 @@ impl ListedArchive {
         !self.spelling.cut.is_empty()
     }
 
-    /// Marks the entry if it is a component of LLVM that names an archive, also if it is written in
-    /// lower case. `folded` has the archives by their names in lower case.
+    /// Marks the entry if it is a component of LLVM that names an archive. The component may be in
+    /// lower case. `folded` has the archives, keyed by their names in lower case.
     fn identify_component(&mut self, folded: &BTreeMap<Vec<u8>, &[u8]>) {
         let found = folded.get(&self.name.to_ascii_lowercase()).copied();
         let Some(name) = found.filter(|name| name.starts_with(LLVM)) else { return };
@@ -213,8 +215,8 @@ fn variant(
 const ASKED: usize = 8;
 
 /// Finds the prefix that the names of a set omit, as LLVM's components do (`Core` or `core` for
-/// `LLVMCore`). The set changes only if, with the prefix, at least half of its names are names of
-/// archives.
+/// `LLVMCore`). The set changes only if at least half of its names become names of archives with
+/// this prefix.
 fn components(set: &mut Set, archives: &BTreeSet<&[u8]>, folded: &BTreeMap<Vec<u8>, &[u8]>) {
     let bare = |spelling: &Spelling| *spelling == Spelling::default();
     let mut cuts: BTreeMap<&[u8], usize> = BTreeMap::new();

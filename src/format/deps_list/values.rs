@@ -1,6 +1,6 @@
 //! Names in a list that are not plain values: names inside of generator expressions, after `debug`,
-//! and from variables that the file sets. They are treated as listed, but a new name does not copy
-//! their spelling. The exception is `$<TARGET_FILE:…>` in a set without plain names.
+//! and from variables that the file sets. These names count as listed, but a new name does not copy
+//! their spelling. As an exception, it copies `$<TARGET_FILE:…>` in a set without plain names.
 
 use super::spelling::{Spelling, TARGET_FILE};
 use super::{ListError, ListedArchive, Set};
@@ -65,7 +65,7 @@ impl Variables {
         Some(out)
     }
 
-    /// The names in a value. The flag is false if the value may have other names too.
+    /// The names in a value, and a flag. The flag is false if the value may have other names too.
     fn names(&mut self, text: &[u8]) -> (Vec<(Vec<u8>, Spelling)>, bool) {
         let Some(texts) = self.expanded(&without_conditions(text)) else {
             return (Vec::new(), false);
@@ -186,8 +186,9 @@ pub(super) fn first_unknown(sets: &[Set]) -> Option<&ListError> {
     sets.flat_map(|set| &set.unknown).next()
 }
 
-/// The words of a value, also inside of generator expressions. The flag is false if an expression
-/// makes a part of a name, or is replaced by the libraries of a target.
+/// The words of a value, also those inside of generator expressions, and a flag. The flag is false
+/// if an expression makes a part of a name, or if CMake replaces an expression by the libraries of
+/// a target.
 pub(super) fn words(text: &[u8]) -> (Vec<&[u8]>, bool) {
     let (mut out, mut is_whole) = (Vec::new(), memchr::memmem::find(text, b"LIBRARIES").is_none());
     let is_end = |b: &u8| b"<>;,\"".contains(b) || b.is_ascii_whitespace();

@@ -27,7 +27,7 @@ struct Edit {
 }
 
 impl DepsList {
-    /// The text of the file after `changes`. Each change has the index of its set.
+    /// The text of the file after `changes`. Each change comes with the index of its set.
     pub fn regenerated(&self, changes: &[(usize, SetChange)]) -> Vec<u8> {
         let mut edits: Vec<Edit> = Vec::new();
         let mut gone: Vec<(usize, BTreeSet<Vec<u8>>)> = Vec::new();
@@ -63,7 +63,7 @@ impl DepsList {
     }
 
     /// The text that an insertion of `name` into the set with index `set` would add. `None` if
-    /// there is no such set, or if none of its spellings can write the name.
+    /// there is no such set, or if none of the set's spellings can write the name.
     pub fn spelled(&self, set: usize, name: &[u8]) -> Option<Vec<u8>> {
         SetSpellings::new(self.sets.get(set)?).word(name)
     }
@@ -71,9 +71,10 @@ impl DepsList {
 
 /// The spellings of the names in one set.
 struct SetSpellings<'s> {
-    /// The entries whose spelling a new name can copy: those that [`DepsList::identify`]
-    /// recognised as archives, or all if it recognised none. If the set has no such entries, the
-    /// models are its names in `$<TARGET_FILE:…>`.
+    /// The entries whose spelling a new name can copy: those that [`DepsList::identify`] recognised
+    /// as archives, or all entries if it recognised none. In a set of LLVM's components, only
+    /// components can be copied. If no entry is left, the models are the set's names in
+    /// `$<TARGET_FILE:…>`.
     models: Vec<&'s ListedArchive>,
     /// The number of models with each spelling; empty if all have the same one.
     counts: BTreeMap<&'s Spelling, usize>,
@@ -223,8 +224,9 @@ impl<'t> Writer<'t> {
         line.iter().copied().take_while(|b| matches!(b, b' ' | b'\t')).collect()
     }
 
-    /// The indentation of a value that begins a line: the first from item `at` on, or else the last
-    /// before it. If no value begins a line: the indentation of the command and two spaces.
+    /// The indentation of a value that begins a line: the first such value from item `at` on, or
+    /// else the last one before that item. If no value begins a line: the indentation of the
+    /// command and two spaces.
     fn indent(&self, at: usize) -> Vec<u8> {
         let items = &self.set.items;
         let near = items[at..].iter().chain(items[..at].iter().rev());
@@ -339,7 +341,7 @@ impl<'t> Writer<'t> {
         edits.push(Edit { at: end, bytes });
     }
 
-    /// The offset of the value after `at`, if several blanks separate the two, as in aligned
+    /// The offset of the value after `at`, if several blanks separate the two values, as in aligned
     /// columns. `None` otherwise.
     fn next_column(&self, at: usize) -> Option<usize> {
         let items = &self.set.items;

@@ -40,8 +40,8 @@ impl Tables {
         Some(if self.big { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) })
     }
 
-    /// A word of a SysV table. `None` beyond the end, or for a 64-bit word that is too large for an
-    /// index.
+    /// A word of a SysV table. `None` if `index` is beyond the end of the table, or for a 64-bit
+    /// word that is too large for a symbol index.
     fn index_at(&self, range: &Range<usize>, index: usize, width: Width) -> Option<u32> {
         if width == Width::Four {
             return self.u32_at(range, index);
@@ -52,7 +52,8 @@ impl Tables {
     }
 
     /// Translates the index of a chain word to the index of its symbol. Only objects for MIPS have
-    /// a table for this (`translation`). In objects for other machines, both indices are equal.
+    /// a table of these translations (`translation`). In objects for other machines, both indices
+    /// are equal.
     fn translate(&self, translation: Option<&Range<usize>>, base: u32, symbol: u32) -> Option<u32> {
         match translation {
             None => Some(symbol),
@@ -158,9 +159,9 @@ impl Tables {
     }
 
     /// The number of symbols, and the defect of buckets, chains or filter, if any. On MIPS, the
-    /// number is DT_MIPS_SYMTABNO. On other machines, the last chain ends at the last symbol. On
-    /// these machines, the number is `None` if no symbol is hashed, or if the last chain has no
-    /// end.
+    /// number is DT_MIPS_SYMTABNO. On other machines, the number follows from the last chain, which
+    /// ends at the last symbol. The number is `None` if no symbol is hashed, or if that chain has
+    /// no end.
     fn gnu_extent(&self) -> (Option<u32>, Option<&'static str>) {
         let HashTable::Gnu { bloom, buckets, chains, base, translation, .. } = &self.hash else {
             return (None, None);
@@ -211,8 +212,8 @@ impl Tables {
         symbols.take_while(is_symbol).any(|symbol| symbol.is_export())
     }
 
-    /// The defect of the buckets and chains of a SysV hash table, if any. If a chain is circular,
-    /// the loader's search for a name that is not on the chain never ends.
+    /// The defect of the buckets and chains of a SysV hash table, if any. A circular chain is a
+    /// defect: the loader's search for a name that is not on the chain never ends.
     fn sysv_fault(&self) -> Option<&'static str> {
         let HashTable::Sysv { buckets, chains, width } = &self.hash else {
             return self.defines_something().then_some(NO_BUCKETS);
@@ -266,8 +267,8 @@ impl Tables {
         Ok((hash, chain_count))
     }
 
-    /// Calls `visit` for every symbol in the GNU hash table, with the hash of its name without the
-    /// lowest bit. Returns false if the object has no such table.
+    /// Calls `visit` for every symbol in the GNU hash table. The first argument is the hash of the
+    /// symbol's name without the lowest bit. Returns false if the object has no GNU hash table.
     pub fn each_gnu_hash(&self, mut visit: impl FnMut(u32, SymbolIndex)) -> bool {
         let HashTable::Gnu { chains, base, translation, .. } = &self.hash else { return false };
         let words = self.bytes[chains.clone()].chunks_exact(4);
@@ -283,8 +284,8 @@ impl Tables {
     }
 
     /// Calls `visit` with the hash word of every symbol that a lookup can reach: the GNU hash of
-    /// its name without the lowest bit. A GNU table contains these words. For a SysV table, they
-    /// are computed.
+    /// the symbol's name without the lowest bit. A GNU table contains the hash words. For a SysV
+    /// table, they are computed from the names.
     pub fn each_word(&self, mut visit: impl FnMut(u32)) {
         match &self.hash {
             HashTable::None => {}
@@ -319,7 +320,7 @@ impl Tables {
     }
 
     /// The hash word of a symbol: its chain word in the GNU hash table, without the lowest bit.
-    /// `None` for a symbol outside of that table, and on MIPS.
+    /// `None` for a symbol that this table does not list, and on MIPS.
     pub fn word(&self, symbol: SymbolIndex) -> Option<u32> {
         let HashTable::Gnu { chains, base, translation: None, .. } = &self.hash else {
             return None;

@@ -22,7 +22,7 @@ const NAMES: [elf::DynamicTag; 6] = [
 ];
 
 /// Upper bound for the number of needs that are read from one file. Further needs are only counted.
-/// Linkers write less than a thousandth of this number, and each need may become a finding of
+/// Real files have less than a thousandth of this number, and each need may become a finding of
 /// several kilobytes.
 const MOST_NEEDS: usize = 100_000;
 
@@ -71,7 +71,7 @@ pub(super) struct Dynamic {
     pub(super) symbolic_tag: bool,
     pub(super) textrel_tag: bool,
     pub(super) bind_now_tag: bool,
-    /// The addresses of tables and functions. A table ends at the latest at the next of these
+    /// The addresses of tables and functions. A table ends at or before the next higher of these
     /// addresses.
     pub(super) addresses: Vec<u64>,
     /// True if DT_NULL was found.
@@ -150,8 +150,9 @@ impl Dynamic {
         (at.unwrap_or(0) * each) as u64
     }
 
-    /// Handles a tag that exists only on MIPS, or one that has another meaning on MIPS (DT_PLTGOT,
-    /// DT_GNU_HASH). Returns false for all other tags, and on other machines.
+    /// Handles a tag that exists only on MIPS, or a tag that has a special meaning there
+    /// (DT_PLTGOT, DT_GNU_HASH). Returns false for all other tags, and for all tags on other
+    /// machines.
     fn take_mips(&mut self, tag: elf::DynamicTag, value: u64) -> bool {
         let Some(got) = &mut self.got else { return false };
         match tag {

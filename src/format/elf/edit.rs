@@ -1,6 +1,6 @@
-//! Copies of an object in memory, with changed references, needs or search paths. The copies are
-//! like the files that a new link or patchelf would write. `fix` resolves and binds them to verify
-//! fixes.
+//! Copies of an object in memory, with changed references, needs or search paths. Each copy is like
+//! the file that a new link or patchelf would write. To verify fixes, `fix` resolves and binds the
+//! copies.
 
 use super::relocs::{Relocation, Relocations};
 use super::tables::Symbol;
@@ -101,7 +101,7 @@ pub struct NewNeeds<'a> {
     pub first: &'a BTreeSet<Vec<u8>>,
     /// Names whose DT_NEEDED entries are dropped.
     pub dropped: &'a BTreeSet<Vec<u8>>,
-    /// New names, keyed by old name. The file names in DT_VERNEED change with them.
+    /// New names, keyed by old name. The same names in DT_VERNEED are replaced too.
     pub replaced: &'a BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
@@ -171,8 +171,8 @@ impl Object {
 }
 
 impl Tables {
-    /// The tables with further undefined symbols at the end. The hash table does not change,
-    /// because lookups never need to find an undefined symbol.
+    /// A copy of the tables, with further undefined symbols at the end. The hash table does not
+    /// change, because lookups never need to find an undefined symbol.
     fn with_undefined(&self, names: &[&[u8]]) -> Option<Self> {
         let mut out = self.clone();
         // The range of the table may extend beyond its last symbol.

@@ -68,7 +68,7 @@ fn strip_at(version: &[u8]) -> &[u8] {
 
 impl Tables {
     /// True if the loader can bind other objects to a strong definition of `name`. A definition
-    /// with a version other than the default is ignored, because a link may define the name again
+    /// whose version is not the default one is ignored, because a link may define the name again
     /// without a conflict.
     pub fn exports_strongly(&self, name: &[u8]) -> bool {
         self.exports_as(name, elf::STB_GLOBAL)
@@ -108,13 +108,13 @@ impl Tables {
     /// The symbols of [`Self::exports`] that may have one of `names`, in the order of the symbol
     /// table. The GNU hash table selects the symbols by hash, so few names are read. Exports that
     /// this table does not list are always in the result. Without a GNU hash table, and on MIPS,
-    /// these are all exports.
+    /// the result therefore has all exports.
     pub fn exports_of<'n>(&self, names: impl Iterator<Item = &'n [u8]>) -> Vec<Symbol<'_>> {
         self.indices_of(names).into_iter().filter_map(|index| self.export(index)).collect()
     }
 
-    /// The indices of the symbols, defined or not, that may have one of `names`. The search is that
-    /// of [`Self::exports_of`].
+    /// The indices of the symbols, defined or not, that may have one of `names`. The symbols are
+    /// selected as in [`Self::exports_of`].
     pub fn indices_of<'n>(&self, names: impl Iterator<Item = &'n [u8]>) -> Vec<SymbolIndex> {
         let mut found: Vec<SymbolIndex> = self.unhashed_indices().collect();
         for hash in names.map(hash::gnu).filter(|hash| self.bloom().may_hold(*hash)) {

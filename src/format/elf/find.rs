@@ -51,7 +51,8 @@ pub struct FoundSymbol {
     pub undefined: bool,
     /// Size of the symbol in bytes (st_size).
     pub size: u64,
-    /// True if the reference has a version, but the loader has no table of versions for the object.
+    /// True if the reference has a version, but the loader has no table of versions for the object
+    /// that defines the symbol.
     pub versionless: bool,
 }
 
@@ -73,8 +74,8 @@ impl<'q> SymbolQuery<'q> {
 /// The state of `check_match` during the walk through one object's chain.
 #[derive(Default)]
 struct Walk {
-    /// For an unversioned reference: number of definitions that are not hidden (`VERSYM_HIDDEN`)
-    /// and have a version index of at least 3.
+    /// For an unversioned reference: the number of definitions with a version index of at least 3
+    /// that are not hidden (`VERSYM_HIDDEN`).
     versions: u32,
     /// The first of the definitions that `versions` counts.
     versioned: Option<FoundSymbol>,
@@ -84,7 +85,7 @@ struct Walk {
 }
 
 impl Object {
-    /// Looks up a name, as `do_lookup_x` does for one link map. Does not consult the Bloom filter,
+    /// Looks up a name, as `do_lookup_x` does for one link map. The Bloom filter is not consulted,
     /// because callers check it first. `limit` is the highest version index that the loader knows
     /// for the object: 0 means no versions, and [`super::EVERY_VERSION`] means all versions. The
     /// loader may know only some versions if files that the object needs are missing. `None` if no
@@ -95,7 +96,8 @@ impl Object {
     }
 
     /// Like [`Self::find`], but in a GNU table the walk starts at `first`, which
-    /// [`Tables::first_of_each`] found for the hash. `None` starts the walk at the bucket.
+    /// [`Tables::first_of_each`] found for the hash. If `first` is `None`, the walk starts at the
+    /// bucket.
     #[inline]
     pub fn find_from(
         &self,

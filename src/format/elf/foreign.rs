@@ -57,8 +57,8 @@ struct ForeignKind {
     foreign: Foreign,
     /// The key under which reports count files of this kind.
     name: &'static str,
-    /// The words for such a file in messages: `a kernel module`. For an operating system, the words
-    /// precede a noun: `an Android`.
+    /// The words for such a file in messages: `a kernel module`. For an operating system, only the
+    /// words before the noun: `an Android` (program).
     what: &'static str,
     /// EI_OSABI of objects of this kind.
     osabi: Option<elf::OsAbi>,
@@ -230,8 +230,8 @@ impl Foreign {
         self.kind().name
     }
 
-    /// The words for such a file in messages: `a kernel module`. For an operating system, the words
-    /// precede a noun: `an Android`.
+    /// The words for such a file in messages: `a kernel module`. For an operating system, only the
+    /// words before the noun: `an Android` (program).
     pub fn what(self) -> &'static str {
         self.kind().what
     }
@@ -365,7 +365,7 @@ fn needs(object: &Object, name: &[u8]) -> bool {
 }
 
 /// True for an object linked against bionic, the libc of Android. musl's libc is also named
-/// `libc.so`. But that libc has no versions, and musl has no shared `libm.so`.
+/// `libc.so`. But musl's libc has no versions, and musl has no shared `libm.so`.
 fn needs_bionic(object: &Object) -> bool {
     const LIBC: &[u8] = b"libc.so";
     if !needs(object, LIBC) {

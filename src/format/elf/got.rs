@@ -1,6 +1,7 @@
 //! The symbols of a MIPS global offset table. The loader looks up the symbols of global entries,
-//! although no relocation table lists them (`sysdeps/mips/dl-machine.h`, `elf_machine_got_rel`).
-//! `relocs` reads these entries before the relocation tables, as the loader does.
+//! although no relocation table lists these symbols (`sysdeps/mips/dl-machine.h`,
+//! `elf_machine_got_rel`). `relocs` reads these entries before the relocation tables, as the loader
+//! does.
 
 use super::SymbolIndex;
 use super::dynamic::Dynamic;
@@ -35,7 +36,8 @@ pub(super) fn is_unmarked(other: u8) -> bool {
 }
 
 /// Finds the global entries and their symbols. `None` if the object has no global entries, if a
-/// number overflows, or if no segment holds the entries or the symbols. The last case is a defect.
+/// number overflows, or if no segment holds the entries or the symbols. Only the missing segment is
+/// a defect.
 pub(super) fn place(
     segments: &Segments,
     header: &Header,

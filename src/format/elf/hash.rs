@@ -15,8 +15,8 @@ const POWERS: [u32; STEP + 1] = {
 };
 
 /// The function of DT_GNU_HASH (`elf/dl-new-hash.h`): h = h * 33 + c, starting at 5381. This code
-/// processes eight bytes in each step. One byte at a time, each product would have to wait for the
-/// previous product.
+/// processes eight bytes in each step. With one byte in each step, each product would have to wait
+/// for the previous product.
 pub fn gnu(name: &[u8]) -> u32 {
     let (steps, rest) = name.as_chunks::<STEP>();
     let h = steps.iter().fold(5381_u32, |h, step| {

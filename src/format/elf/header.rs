@@ -36,18 +36,18 @@ pub struct Header {
     pub phentsize: u16,
     /// Number of program headers (e_phnum).
     pub phnum: u16,
-    /// e_shoff, and the end of the section headers as a file offset. Both are 0 without section
-    /// headers. With 65,280 sections or more, the second value is the end of the first section
-    /// header.
+    /// The file offsets of the start (e_shoff) and of the end of the section headers. Both are 0
+    /// without section headers. With 65,280 sections or more, the second one is the end of the
+    /// first section header.
     pub sections: (u64, u64),
     /// True if all program headers could be read.
     pub phdrs_present: bool,
 }
 
 impl Header {
-    /// True if the file has section headers. Linkers find the tables of a shared object by them, and
-    /// read neither definitions nor references of a file without section headers
-    /// (`ELFFileBase::init` in `lld/ELF/InputFiles.cpp`, `elf_slurp_symbol_table` in
+    /// True if the file has section headers. Linkers find the tables of a shared object through
+    /// these headers. They read neither definitions nor references of a file without section
+    /// headers (`ELFFileBase::init` in `lld/ELF/InputFiles.cpp`, `elf_slurp_symbol_table` in
     /// `bfd/elfcode.h`, `SharedFile<E>::parse` in `elf/input-files.cc` of mold 1.10).
     pub fn has_sections(&self) -> bool {
         self.sections.0 > 0
@@ -123,7 +123,7 @@ impl Ident {
     }
 
     /// The loader's message for the first check that an e_ident of the right class fails. `None` if
-    /// it passes all checks.
+    /// the e_ident passes all checks.
     fn fault(ident: &[u8; 20], target: Target, rules: IdentRules) -> Option<&'static str> {
         let data = if target.big { elf::ELFDATA2MSB.0 } else { elf::ELFDATA2LSB.0 };
         if ident[5] != data {

@@ -95,7 +95,7 @@ pub fn scan(bytes: &[u8]) -> Interpreter {
 }
 
 /// Keeps the longer of two runs of directories. A loader may contain its list of directories twice.
-/// A short run may be other bytes that look like a path.
+/// Other bytes may look like a path, and form a short run.
 fn take_longer(best: &mut Vec<Vec<u8>>, run: &mut Vec<Vec<u8>>) {
     let run = std::mem::take(run);
     if run.len() > best.len() {
@@ -103,9 +103,9 @@ fn take_longer(best: &mut Vec<Vec<u8>>, run: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// The search directory at the end of `text`; `None` if there is none. If `first` is set, the
-/// directory may be the first of a run. Other bytes may then precede the directory in `text`: code,
-/// or a big-endian length.
+/// The search directory at the end of `text`; `None` if there is none. If `first` is true, the
+/// directory may be the first of a run, and other bytes may precede it in `text`: code, or a
+/// big-endian length.
 fn directory(text: &[u8], first: bool) -> Option<&[u8]> {
     if !text.ends_with(b"/") {
         return None;

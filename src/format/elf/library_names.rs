@@ -1,5 +1,5 @@
-//! Finds file names of libraries, and identifiers, among the strings of a file. Such strings may be
-//! arguments of dlopen and dlsym.
+//! Finds file names of libraries, and identifiers, among the strings of a file. The file may pass
+//! these strings to dlopen and dlsym.
 
 use crate::format::{ReadError, read_range};
 use crate::id::FastSet;

@@ -1,7 +1,7 @@
 //! Begins many lookups in one GNU hash table together. A lookup waits for memory four or five
 //! times, and each address depends on the previous read. This module does each step in the hash
 //! table for all names before the next step. Then it reads symbols and names in groups of
-//! [`GROUP`]. The processor thus overlaps the waits.
+//! [`GROUP`]. In this way, the processor waits for many reads at the same time.
 //! [`Object::find_from`](super::Object::find_from) continues from the result, in the same chain.
 
 use super::SymbolIndex;
@@ -19,7 +19,7 @@ impl Tables {
     /// Pass each symbol to [`Object::find_from`](super::Object::find_from), which continues the
     /// lookup.
     ///
-    /// Afterwards the processor's cache holds the data of these symbols.
+    /// After the call, the processor's cache holds the data of these symbols.
     pub fn first_of_each<'o>(
         &self,
         hashes: impl Iterator<Item = u32> + Clone,

@@ -1,8 +1,8 @@
 //! ELF files as the dynamic loader sees them: the header, the program headers, and the tables to
-//! which PT_DYNAMIC points. Loaders ignore section headers, which may be absent or wrong. Only a
-//! few modules read them: `sections` for large images, `segments` for interface stubs, and `symtab`
-//! and `patchable` for `fix`. Relocatable objects, core files and files without PT_DYNAMIC are
-//! recognised, but not read further.
+//! which PT_DYNAMIC points. Loaders ignore section headers, which may be absent or wrong. Only
+//! these modules read section headers: `sections` for large images, `segments` for interface stubs,
+//! and `symtab` and `patchable` for `fix`. Relocatable objects, core files and files without
+//! PT_DYNAMIC are recognised, but not read further.
 //!
 //! [`read()`] makes an [`Object`].
 
@@ -67,13 +67,13 @@ pub struct Object {
     /// The kind of foreign file, such as an object of FreeBSD. `None` for all other objects.
     /// [`Foreign::at`] also considers the path.
     pub foreign: Option<Foreign>,
-    /// The loader's message if it refuses to map the object as a library (`elf/dl-load.c`,
+    /// The message with which the loader refuses to map the object as a library (`elf/dl-load.c`,
     /// `_dl_map_object_from_fd`). `None` if all checks pass, and for files in which the reader does
     /// not reach these checks, such as relocatable objects.
     pub refused: Option<&'static str>,
-    /// The loader's message if it refuses the object because of its segments. `None` if all checks
-    /// pass, and for files without a dynamic section. The loader or the kernel also refuses an
-    /// entry point with these segments.
+    /// The message with which the loader refuses the object because of its segments. `None` if all
+    /// checks pass, and for files without a dynamic section. The loader or the kernel also refuses
+    /// an entry point with these segments.
     pub unmappable: Option<&'static str>,
     /// The program headers of a program or shared object. Empty for relocatable objects, core files
     /// and device code, and if the headers are truncated or have a wrong entry size.
@@ -86,8 +86,8 @@ pub struct Object {
     pub interp: Option<Str>,
     /// DT_NEEDED, DT_AUXILIARY and DT_FILTER in the order of the dynamic section.
     pub needs: Box<[DynamicNeed]>,
-    /// Number of needs after the first 100,000, which are in `needs`. The reader counts the other
-    /// needs without reading their names.
+    /// Number of further needs if the object has more than 100,000. Only the first 100,000 are in
+    /// `needs`. The reader counts the others without reading their names.
     pub needs_left_out: usize,
     /// DT_SONAME. If the tag is repeated, the last one is used, as in `elf/get-dynamic-info.h`.
     pub soname: Option<Str>,
@@ -129,8 +129,8 @@ pub struct Object {
     pub references: Box<[Reference]>,
     /// The strings of the object, such as the names of `references`, each with its NUL.
     pub text: Box<[u8]>,
-    /// The symbol, string, version and hash tables, for lookups in this object. `None` if they were
-    /// dropped after reading.
+    /// The symbol, string, version and hash tables, for lookups in this object. `None` if the
+    /// reader dropped them after reading.
     pub tables: Option<Tables>,
     /// Positions of the relocation tables, which are read on demand.
     pub relocations: relocs::RelocationTables,
@@ -247,7 +247,7 @@ pub enum RefKind {
 pub struct CopySize([u8; 7]);
 
 impl CopySize {
-    /// `None` for a size that exceeds any address space.
+    /// `None` if `size` exceeds any address space.
     fn of(size: u64) -> Option<Self> {
         let [bytes @ .., 0] = size.to_le_bytes() else { return None };
         Some(Self(bytes))
@@ -363,8 +363,8 @@ impl Object {
         self.interp.map(|s| self.str(s))
     }
 
-    /// The loader's message if it refuses this object as an entry point. `None` if it accepts the
-    /// object.
+    /// The message with which the loader refuses this object as an entry point. `None` if the
+    /// loader accepts the object.
     pub fn refused_as_main(&self) -> Option<&'static str> {
         match self.header.reaction(self.header.target()) {
             LoaderReaction::Fatal(text) => Some(text),

@@ -1,6 +1,6 @@
-//! Tests if patchelf can change a file, and with which risks. patchelf finds tables by their
-//! section headers, overwrites an old search path in the string table, and appends tables that
-//! grow. Only `fix` uses the result. `start_code` takes the addresses of sections from here.
+//! Tests if patchelf can change a file, and which risks the change has. patchelf finds tables by
+//! their section headers, overwrites an old search path in the string table, and appends tables
+//! that grow. Only `fix` uses the result. `start_code` takes the addresses of sections from here.
 
 use super::{Header, header::endian};
 use crate::format::{c_string, read_range};
@@ -19,8 +19,8 @@ type Verdaux = elf::Verdaux<Endianness>;
 /// Upper bound, in bytes, for one table. A file with a larger table is treated as a file that
 /// patchelf cannot change.
 const MOST_TABLE: u64 = 1 << 30;
-/// Upper bound, in bytes, for the text of a search path. A longer path is treated as one that
-/// shares bytes with another name.
+/// Upper bound, in bytes, for the text of a search path. A longer path is treated as if it shared
+/// bytes with another name.
 const MOST_PATH: u64 = 64 << 10;
 /// Maximum length, in bytes, of padding: zeros at the end of a file that are not a payload.
 const MOST_PADDING: u64 = 4 << 10;
@@ -132,7 +132,7 @@ impl<'f, H: FileHeader<Endian = Endianness>> Image<'f, H> {
         Some(slice_from_bytes(&self.headers.1, count).ok()?.0)
     }
 
-    /// The first section with this name.
+    /// The first section named `name`.
     fn section<'s>(
         &self,
         sections: &'s [H::SectionHeader],
@@ -268,7 +268,7 @@ impl<'f, H: FileHeader<Endian = Endianness>> Image<'f, H> {
 /// Follows a list of records that are linked by offsets, from position `first` on. Yields the
 /// position of each record, the record, and the string table offset of its name. `parts` returns
 /// the name and the distance to the next record, in bytes. A record outside of the table ends the
-/// list. `left` is the number of records that may still be read.
+/// list. `left` is the number of records that may still be read, in all lists together.
 fn linked<'b, T: Pod>(
     (e, left): (Endianness, &'b Cell<usize>),
     bytes: &'b [u8],

@@ -13,10 +13,12 @@ const GAP: u64 = 64 << 10;
 /// Upper bound, in bytes, for a table of unknown size.
 const OPEN_END: u64 = 4 << 20;
 
-/// Upper bound, in bytes, for one table: a sparse file can be larger than any memory.
+/// Upper bound, in bytes, for one table. It protects the memory, because a table in a sparse file
+/// can have any size.
 const MOST: u64 = 256 << 20;
 
-/// Size in bytes up to which a thread keeps its buffer for tables. Hardly any program needs more.
+/// Size in bytes up to which a thread keeps its buffer for tables. Hardly any program has larger
+/// tables.
 pub(super) const ROOM: usize = 1 << 20;
 /// Replaces [`ROOM`] if the run keeps no dynamic tables (`Reading::lean`). The tables of the
 /// largest libraries then also fit into the thread's buffer.
@@ -31,8 +33,8 @@ pub(super) struct Piece {
     pub(super) at: Range<usize>,
 }
 
-/// The tables in file order, with their positions. A table other than the string table ends at the
-/// latest where the next one starts.
+/// The tables in file order, with their positions. Each table other than the string table ends at
+/// or before the start of the next table.
 pub(super) fn pieces(
     segments: &Segments,
     dynamic: &Dynamic,

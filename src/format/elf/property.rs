@@ -25,8 +25,8 @@ pub(super) fn needs_indirect_access(header: &Header, head: &[u8], notes: &[Notes
     })
 }
 
-/// The bits of GNU_PROPERTY_1_NEEDED in the notes of one segment. `None` if no note has this
-/// property.
+/// The bits of GNU_PROPERTY_1_NEEDED in the notes of one segment. `None` if no note has the
+/// property GNU_PROPERTY_1_NEEDED.
 fn needed<F: FileHeader>(endian: F::Endian, align: F::Word, bytes: &[u8]) -> Option<u32> {
     let mut notes = NoteIterator::<F>::new(endian, align, bytes).ok()?;
     while let Ok(Some(note)) = notes.next() {

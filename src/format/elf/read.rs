@@ -1,7 +1,7 @@
 //! Reads one ELF file. The reader gets the headers from the first bytes, then the dynamic section,
-//! then all dynamic tables with one `pread`. No `pread` is needed if the first bytes contain the
-//! tables. Two are needed if a tool such as patchelf has moved a table. Finally the reader copies
-//! the parts that an [`Object`] keeps.
+//! then all dynamic tables with one `pread`. If the first bytes contain the tables, the reader
+//! needs no `pread` for them. If a tool such as patchelf has moved a table, the reader needs two
+//! calls of `pread`. Finally the reader copies the parts that an [`Object`] keeps.
 
 use super::dlopen_note::{self, DlopenNotes};
 use super::dynamic::Dynamic;
@@ -122,8 +122,8 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
 }
 
 /// Reduces the defects of a file that ends inside the dynamic section or a table. Keeps the first
-/// `known` defects, and defects about the missing parts. All other defects probably follow from
-/// the missing parts.
+/// `known` defects, and the defects about the missing parts. The dropped defects probably follow
+/// from the missing parts.
 fn drop_consequences(defects: &mut Vec<Defect>, known: usize) {
     let is_lost = |defect: &Defect| defect.end.is_some();
     if defects.iter().any(|defect| is_lost(defect) && defect.table != Table::ProgramHeaders) {
@@ -142,8 +142,8 @@ fn early_role(header: &Header) -> Role {
     }
 }
 
-/// The bytes at `offset`, from `head` if it holds all of them, else from the file. Fewer than `len`
-/// bytes if the file ends earlier.
+/// The `len` bytes at `offset`: from `head` if it holds all of them, else from the file. The result
+/// is shorter if the file ends earlier.
 fn slice_or_read<'h>(
     file: &Handle,
     head: &'h [u8],

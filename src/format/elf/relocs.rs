@@ -22,8 +22,8 @@ pub struct RelocationTables {
     pub(super) got: Option<Got>,
 }
 
-/// The position of one table: its offset and size in bytes, and the number of relative entries at
-/// its start.
+/// The position of one table: its offset and size in bytes. Also the number of relative entries at
+/// the start of the table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TablePosition {
     pub(super) offset: u64,
@@ -172,7 +172,7 @@ fn read_at(
 ///
 /// - Both tables have addends.
 /// - DT_JMPREL starts where DT_RELA ends.
-/// - Both consist of whole entries inside the file.
+/// - Both tables consist of whole entries inside the file.
 /// - DT_RELACOUNT does not exceed the entries of DT_RELA.
 fn rela_with_plt(
     file: &Handle,

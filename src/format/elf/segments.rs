@@ -9,7 +9,7 @@ use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 
 /// The page size in bytes for alignment checks on a machine without a row in `machine`. The loader
-/// gets the size from the kernel.
+/// itself gets the page size from the kernel.
 const PAGE: u64 = 4096;
 
 /// One program header, which describes a segment.
@@ -46,7 +46,7 @@ pub(super) struct Segments {
     pub(super) interp: Option<(u64, u64)>,
     /// The PT_NOTE segments.
     pub(super) notes: Vec<Notes>,
-    /// The loader's message if an alignment error makes it refuse the file.
+    /// The message with which the loader refuses the file because of an alignment error.
     pub(super) refused: Option<&'static str>,
     /// The defects of PT_LOAD headers.
     pub(super) defects: Vec<Defect>,
@@ -144,7 +144,8 @@ impl Segments {
     }
 
     /// Reports a PT_LOAD that is larger in the file than in memory, or ends beyond the end of the
-    /// file. The loader fails at such a PT_LOAD, or the process crashes on access to it.
+    /// file. The loader fails at such a PT_LOAD, or the process crashes when it accesses the
+    /// segment.
     fn check_extent(&mut self, (offset, filesz): (u64, u64), memsz: u64, file_len: u64) {
         let table = Table::ProgramHeaders;
         let end = offset.saturating_add(filesz);
@@ -157,8 +158,8 @@ impl Segments {
         }
     }
 
-    /// `_dl_map_object_from_fd`: the address and the offset of a PT_LOAD must be equal modulo the
-    /// page size.
+    /// The check of `_dl_map_object_from_fd`: the address and the offset of a PT_LOAD must be equal
+    /// modulo the page size.
     fn check_alignment(&mut self, vaddr: u64, offset: u64, page: u64) {
         if vaddr.wrapping_sub(offset) & (page - 1) != 0 {
             self.refused = Some("ELF load command address/offset not page-aligned");

@@ -15,9 +15,10 @@ use object::elf;
 const MOST: u64 = 80;
 
 /// The functions of `.init` and `.fini` that do nothing, by machine, in hexadecimal. `..` matches
-/// any byte, such as a byte of a displacement. These functions call at most `__gmon_start__`, which
-/// profilers define. The sources are glibc's `sysdeps/*/crti.S` and `crtn.S`, and musl's
-/// `crt/x86_64`. On a machine that is not listed, every function is treated as code.
+/// any byte, such as a byte of a displacement. The only function that they may call is
+/// `__gmon_start__`, which profilers define. The sources are glibc's `sysdeps/*/crti.S` and
+/// `crtn.S`, and musl's `crt/x86_64`. On a machine that is not listed, every function is treated as
+/// code.
 const EMPTY: &[(elf::Machine, &[&str])] = &[
     (
         elf::EM_X86_64,
@@ -79,8 +80,8 @@ const EMPTY: &[(elf::Machine, &[&str])] = &[
     ),
 ];
 
-/// True if DT_INIT or DT_FINI runs code apart from the code of start files, or if the file cannot
-/// be read.
+/// True if the functions of DT_INIT or DT_FINI have code that is not from start files, or if the
+/// file cannot be read.
 pub fn has_start_code(file: &Handle) -> bool {
     is_empty(file) != Some(true)
 }

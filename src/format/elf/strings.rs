@@ -1,7 +1,7 @@
 //! The dynamic string table of an object. Usually this table is in one buffer with the other
 //! tables. A large string table stays in the file, and lookups read only the pages that they need.
-//! These pages contain the names of undefined symbols of the object, and the names that other
-//! objects refer to.
+//! These pages contain the names of the object's undefined symbols, and the names by which other
+//! objects refer to its definitions.
 //!
 //! The file of a large string table stays open.
 
@@ -12,13 +12,13 @@ use memchr::memchr;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// Size in bytes from which a string table stays in the file. In a smaller table, lookups request a
-/// name on almost every page.
+/// Size in bytes from which a string table stays in the file. In a smaller table, lookups request
+/// names from almost every page.
 const LARGE: u64 = 1 << 20;
 /// Size of a page of the table, in bytes.
 const PAGE: usize = 4 << 10;
 /// Bytes to read beyond a page, tried in turn until the last name of the page ends. If the last
-/// name is longer than all of these, the whole table is read.
+/// name ends beyond the largest margin, the whole table is read.
 const MARGINS: [usize; 3] = [256, 4 << 10, 64 << 10];
 
 /// Where the string table is: in the buffer, or in the file, from which it is read on demand.
@@ -36,8 +36,9 @@ pub(super) struct LateStrings {
     file: KeptOpen,
     offset: u64,
     len: usize,
-    /// The pages that were read, each up to the end of the last string that starts on it. A page is
-    /// empty if that end is too far away, or if the page could not be read.
+    /// The pages that were read, each up to the end of the last string that starts on it. The bytes
+    /// of a page are empty if the end of its last string is too far away, or if the page could not
+    /// be read.
     pages: Box<[OnceLock<Box<[u8]>>]>,
     whole: OnceLock<Vec<u8>>,
     /// Set if reading a page failed, or if the file had changed by then.
@@ -69,8 +70,8 @@ impl StringsLocation {
         }
     }
 
-    /// Reads all of a table that stays in the file, for lookups of most of its strings. One read
-    /// costs less than one read for each page.
+    /// Reads all of a table that stays in the file, for a caller that needs most of its strings.
+    /// One large read costs less than one read for each page.
     pub(super) fn read_whole(&self) {
         if let Self::Apart(apart) = self {
             apart.whole();
@@ -174,9 +175,9 @@ impl LateStrings {
         Box::default()
     }
 
-    /// Reads `len` bytes of the table, or fewer at its end. `None` if they cannot be read. If the
-    /// file was modified after it was opened, the new bytes are used, and a defect records the
-    /// change. Usually the new bytes equal the old ones.
+    /// Reads `len` bytes of the table, or fewer at the end of the table. `None` if the bytes cannot
+    /// be read. If the file was modified after it was opened, the new bytes are used, and a defect
+    /// records the change. Usually the new bytes equal the old ones.
     fn read(&self, start: usize, len: usize) -> Option<Vec<u8>> {
         let len = len.min(self.len - start);
         let read = self.file.read_new(len, self.offset + start as u64);

@@ -1,7 +1,7 @@
-//! The symbol table that a linker leaves in a library or program for debuggers (`.symtab`). It also
-//! has local symbols. Loaders ignore it, and `strip` removes it. Only `fix` reads it, to find names
-//! that new archive members would define a second time. `fix --minimal` also uses it to find which
-//! definitions the file already contains.
+//! The symbol table that a linker leaves in a library or program for debuggers (`.symtab`). Unlike
+//! the dynamic symbol table, it also has local symbols. Loaders ignore `.symtab`, and `strip`
+//! removes it. Only `fix` reads it, to find names that new archive members would define a second
+//! time. `fix --minimal` also uses it to find which definitions the file already contains.
 
 use super::{Header, header::endian};
 use crate::format::{ReadError, c_string, read_range};

@@ -1,8 +1,8 @@
 //! The dynamic tables of an object for lookups: symbols, strings, version indices and a hash table,
 //! in one buffer that is searched in place. Large string tables stay in the file.
 //!
-//! The reader validates every extent once, when it makes the tables, and the bounds checks of
-//! slices validate every access again. As in `elf/dl-lookup.c`, a lookup compares names only if
+//! The reader validates the extent of each table once, when it makes the tables. The bounds checks
+//! of slices validate every access again. As in `elf/dl-lookup.c`, a lookup compares names only if
 //! their hashes are equal. `find` looks up one name, and [`Tables::symbols`] lists all symbols.
 
 use super::SymbolIndex;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// The dynamic tables of one object, for lookups: a buffer, and the position of each table in it.
 #[derive(Clone, Debug)]
 pub struct Tables {
-    /// Edited copies of the object share this buffer, because they do not change it.
+    /// Edited copies of the object share this buffer, because no edit changes these bytes.
     pub(super) bytes: Arc<Vec<u8>>,
     pub(super) is_64: bool,
     pub(super) big: bool,
@@ -62,8 +62,8 @@ pub struct Symbol<'t> {
     pub value: u64,
     /// Size in bytes (st_size).
     pub size: u64,
-    /// True for a symbol without `STO_MIPS_PLT` in an object for MIPS. The value of an undefined
-    /// entry is then the address of a lazy stub.
+    /// True for a symbol without `STO_MIPS_PLT` in an object for MIPS. If such a symbol is
+    /// undefined, its value is the address of a lazy stub.
     pub stub: bool,
 }
 
@@ -99,8 +99,8 @@ impl Symbol<'_> {
         self.is_findable() && self.is_link_definition()
     }
 
-    /// True if a linker resolves references of other objects with this definition. Its value may be
-    /// 0, which the loader does not accept.
+    /// True if a linker resolves references of other objects with this definition. The value of the
+    /// definition may be 0, which the loader does not accept.
     pub fn is_link_definition(&self) -> bool {
         self.section != elf::SHN_UNDEF.0
             && allowed(self.kind)
@@ -137,8 +137,9 @@ pub(super) fn has_place(value: u64, section: u16, kind: u8) -> bool {
     value != 0 || section == elf::SHN_ABS.0 || kind == elf::STT_TLS.0
 }
 
-/// True for a definition with a value and an allowed type, unless it is data and `may_copy` returns
-/// true. The check ignores the byte order, because a nonzero value is nonzero in both orders.
+/// True for a definition with a value and an allowed type. False if the definition is data and
+/// `may_copy` returns true. The check ignores the byte order, because a nonzero value is nonzero in
+/// both orders.
 pub(super) fn is_plain_definition<H: FileHeader<Endian = Endianness>>(
     symbol: &H::Sym,
     may_copy: impl FnOnce() -> bool,

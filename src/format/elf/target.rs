@@ -1,6 +1,7 @@
 //! The target of a loader and of the objects that it accepts.
 
-/// The header fields by which a loader accepts or rejects an object, and the order of its checks.
+/// The header fields by which a loader accepts or rejects an object, and the order of the loader's
+/// checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Target {
     /// True if EI_CLASS is ELFCLASS64.

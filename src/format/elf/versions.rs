@@ -1,4 +1,4 @@
-//! Needed and defined versions (DT_VERNEED, DT_VERDEF). The loader builds a table from them,
+//! Needed and defined versions (DT_VERNEED, DT_VERDEF). From both, the loader builds one table,
 //! indexed by version index (`elf/dl-version.c`, `l_versions`).
 
 use super::header::Header;
@@ -65,7 +65,8 @@ pub struct Versions {
     pub(super) highest: u16,
 }
 
-/// One entry of [`Versions::by_index`]. An empty entry has hash 0, which no version has.
+/// One entry of [`Versions::by_index`]. An empty entry has the hash 0, which is not the hash of any
+/// version.
 #[derive(Debug, Clone, Copy)]
 pub struct VersionEntry {
     /// SysV hash of the name; 0 means no version.
@@ -88,7 +89,7 @@ pub const FIRST_VERSION: u16 = 2;
 pub const EVERY_VERSION: u16 = u16::MAX;
 
 /// Upper bound for the `Vernaux` records of DT_VERNEED, and for the `Verdef` records of DT_VERDEF.
-/// Offsets link the records, and a cycle would never end.
+/// Offsets link the records. Without the bound, a cycle of records would never end.
 const MOST_RECORDS: usize = 1 << 16;
 
 impl Versions {
@@ -150,7 +151,7 @@ impl VersionTable<'_> {
             .ok_or(Defect::new(table, self.offset + at as u64, "a record lies outside the table"))
     }
 
-    /// The string at offset `name`; the record at `at` refers to it.
+    /// The string at offset `name` of the string table. The record at `at` refers to this string.
     fn name(
         &self,
         (name, at): (u32, usize),

@@ -81,7 +81,7 @@ pub(super) fn in_sections(
     Ok(())
 }
 
-/// The code object of an entry; `None` if the entry is something else.
+/// The code object in an entry. `None` if the entry is not a code object.
 fn payload(bytes: Bytes<'_>, notes: bool) -> Result<Option<CodeObject>, ReadError> {
     if bytes.len() < code_object::HEADER as u64 {
         return Ok(None);
@@ -167,7 +167,8 @@ pub(super) fn compressed(
     Ok(container)
 }
 
-/// Inflates a stream up to the end of the bundle's table, and stores the entries of the table.
+/// Inflates a stream up to the end of the bundle's table, and stores the entries of the table in
+/// `container`.
 fn entries_of(
     stream: Bytes<'_>,
     method: Compression,
@@ -195,7 +196,7 @@ fn entries_of(
     Ok(())
 }
 
-/// Limit for inflating a table, in bytes. If the inflated bytes end inside the table, four times as
-/// many bytes are requested. After a request for more bytes than this limit, no further request
-/// follows.
+/// Bound for the bytes that are inflated to read a table. If the inflated bytes end inside the
+/// table, [`entries_of`] requests four times as many. The first request above this bound is the
+/// last one.
 const MOST_TABLE: usize = 4 << 20;

@@ -26,7 +26,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// The `len` bytes from `start` on, or as many as there are.
+    /// The `len` bytes from `start` on, or fewer if the bytes end earlier.
     pub(super) fn part(&self, start: u64, len: u64) -> Self {
         let start = start.min(self.len());
         let len = len.min(self.len() - start);

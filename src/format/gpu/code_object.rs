@@ -20,7 +20,8 @@ pub(super) const HEADER: usize = 64;
 /// The properties of an AMDGPU code object: its target, its version and its metadata.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CodeObject {
-    /// The target in `e_flags`. `None` in version 2, and for a processor number without a name.
+    /// The target in `e_flags`. `None` in version 2, and for a processor number that the table of
+    /// processors lacks.
     pub target: Option<TargetId>,
     /// The number of the processor in `e_flags`.
     pub mach: u8,
@@ -103,8 +104,8 @@ pub(super) fn from_header(header: &[u8]) -> Option<CodeObject> {
     Some(code)
 }
 
-/// A setting for XNACK or SRAM ECC, in the lowest two bits since version 4: 0 unsupported, 1 any, 2
-/// off, 3 on. `None` for 0 and 1.
+/// A setting for XNACK or SRAM ECC, from the lowest two of `bits`, as since version 4: 0
+/// unsupported, 1 any, 2 off, 3 on. `None` for 0 and 1.
 fn setting(bits: u32) -> Option<bool> {
     match bits & 3 {
         2 => Some(false),
@@ -114,8 +115,7 @@ fn setting(bits: u32) -> Option<bool> {
 }
 
 /// The metadata in the PT_NOTE segments, if there is any. The inner error is a defect of the ELF
-/// header, the program headers or the notes. It is a predicate without a subject, such as `ends
-/// inside its notes`.
+/// header, the program headers or the notes, as the end of a sentence: `ends inside its notes`.
 fn metadata(
     bytes: Bytes<'_>,
     header: &[u8],

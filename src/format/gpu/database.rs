@@ -14,8 +14,8 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 pub struct DatabaseHeader {
     /// Size of a page in bytes; 0 for an empty file, which is an empty database.
     pub page_size: u32,
-    /// Number of pages, as stated by the header. If SQLite ignores the stated number, the number
-    /// follows from the size of the file.
+    /// Number of pages, as stated by the header. If SQLite ignores the stated number, this is the
+    /// number that follows from the size of the file.
     pub pages: u64,
 }
 

@@ -21,8 +21,7 @@ const MOST_TABLE: usize = 4 << 20;
 const MOST_TAKEN: u64 = 3 * MOST_KEPT;
 
 /// The memory, in bytes, for all bundles that are inflated at the same time. A thread waits until
-/// enough of this memory is free, so the need for memory does not grow with the number of
-/// threads.
+/// enough of this memory is free. So more threads do not need more memory.
 static ROOM: Room = Room { left: Mutex::new(512 << 20), freed: Condvar::new() };
 
 struct Room {
@@ -54,7 +53,7 @@ impl Drop for Taken {
 struct Arriving {
     hash: Md5,
     seen: u64,
-    /// The first bytes of the bundle, collected until the table is complete.
+    /// The first bytes of the bundle. They are collected until the table is complete.
     head: Vec<u8>,
     table: Option<Result<Vec<ContainerEntry>, ()>>,
     /// The length of the bundle's header and table, in bytes.

@@ -1,9 +1,9 @@
 //! Device code in programs and libraries. Wrappers in `.hipFatBinSegment` and `.nvFatBinSegment`
-//! point to bundles and fat binaries. Other sections contain offload binaries. The runtimes of
-//! HIP and CUDA get the address of the wrapper and follow its pointer. This module follows the
-//! pointers too. It finds wrappers by the names of their sections. If an object has no such
-//! sections, the module searches for the magic numbers of wrappers. Relocatable objects have no
-//! addresses, so their sections are read without wrappers.
+//! point to bundles and fat binaries. Other sections contain offload binaries. The runtimes of HIP
+//! and CUDA get the address of a wrapper and follow its pointer. This module follows these pointers
+//! too. It finds wrappers by the names of their sections. If an object has no such sections, the
+//! module searches for the magic numbers of wrappers. Relocatable objects have no addresses, so
+//! their sections are read without wrappers.
 
 use super::bytes::{Bytes, u32_at, u64_at};
 use super::{DeviceCode, DeviceDefect, kpack, nv};
@@ -48,8 +48,8 @@ pub(super) struct Extent {
 pub(super) struct DeviceCodePlaces {
     /// The data to which wrappers point, sorted by offset. Each extent ends where its segment ends.
     pub(super) pointed: Vec<Extent>,
-    /// `.hip_fatbin` sections, which hold bundles. They are read if the object has no wrappers.
-    /// Otherwise they are only searched for bundles to which no wrapper points.
+    /// `.hip_fatbin` sections, which hold bundles. If the object has no wrappers, these sections
+    /// are read. Otherwise they are only searched for bundles to which no wrapper points.
     pub(super) hip_sections: Vec<Extent>,
     /// `.nv_fatbin` sections, which hold fat binaries. They are read only if the object has no
     /// wrappers.
@@ -215,7 +215,7 @@ impl<'a> Elf<'a> {
     }
 
     /// The part of the file from the address `addr` to the end of its segment. `None` if no PT_LOAD
-    /// has `addr` in the file.
+    /// maps a byte of the file to `addr`.
     fn place(&self, addr: u64) -> Option<Extent> {
         self.loads.iter().find_map(|load| {
             let into = addr.checked_sub(load.vaddr).filter(|into| *into < load.size)?;

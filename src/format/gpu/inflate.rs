@@ -14,9 +14,9 @@ const BLOCK: usize = 128 << 10;
 /// Upper bound for the zstd blocks that are inflated to read a table of entries.
 const MOST_BLOCKS: u32 = 64;
 
-/// Upper bound for the bytes to which `len` compressed bytes inflate. In zlib, two bits can encode
-/// a copy of at most 258 bytes. In zstd, a block has at least four bytes and inflates to at most
-/// 128 KiB.
+/// Upper bound for the bytes to which `len` compressed bytes inflate. In a zlib stream, two bits
+/// may stand for a copy of 258 bytes, which is the longest copy. In zstd, a block has at least four
+/// bytes and inflates to at most 128 KiB.
 pub(super) fn most(method: Compression, len: u64) -> u64 {
     match method {
         Compression::Zlib => len.saturating_mul(1032),
@@ -42,8 +42,8 @@ pub(super) fn head(
     Ok(stream)
 }
 
-/// [`head`] for a zstd stream. A block inflates to an unknown size of at most [`BLOCK`] bytes. So
-/// the number of blocks is doubled until they inflate to `want` bytes.
+/// [`head`] for a zstd stream. A block inflates to an unknown number of bytes, at most [`BLOCK`].
+/// The function therefore doubles the number of blocks until they inflate to `want` bytes.
 fn zstd_head(bytes: Bytes<'_>, want: usize) -> Result<Option<Vec<u8>>, ReadError> {
     let blocks = u32::try_from(want.div_ceil(BLOCK)).unwrap_or(MOST_BLOCKS);
     let (mut blocks, mut head) = (blocks.min(MOST_BLOCKS), None);
@@ -107,8 +107,8 @@ fn read_up_to(stream: impl Read, want: usize) -> Option<Vec<u8>> {
 
 /// Makes a complete zstd frame from the first `blocks` blocks of the frame in `bytes`. Inside a
 /// frame, the decoder holds back as many bytes as the window has, often 8 MiB. At the end of a
-/// frame, it returns all bytes. The flag is true if the frame in `bytes` has no more blocks. `None`
-/// if a header is damaged or a block is cut short.
+/// frame, it returns all bytes. The flag is true if the frame in `bytes` has no further blocks.
+/// `None` if a header is damaged or a block is cut short.
 fn first_blocks(bytes: Bytes<'_>, blocks: u32) -> Result<Option<(Vec<u8>, bool)>, ReadError> {
     let header = bytes.read(0, 18)?;
     let Some(length) = frame_header(&header) else { return Ok(None) };

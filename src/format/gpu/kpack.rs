@@ -1,8 +1,8 @@
-//! kpack files, which hold the device code of programs and libraries, usually one file for each
-//! GPU (`multi_arch_packaging_with_kpack.md` of ROCm's rocm-kpack). A wrapper in the program,
-//! with the magic number `HIPK`, points to a MessagePack map with the paths of these files. A
-//! kpack file has a table of contents at its end. This module lists the code objects of a kpack
-//! file without reading them.
+//! kpack files. They hold the device code of programs and libraries, usually in one kpack file for
+//! each GPU (`multi_arch_packaging_with_kpack.md` of ROCm's rocm-kpack). A wrapper in the program,
+//! with the magic number `HIPK`, points to a MessagePack map with the paths of these files. A kpack
+//! file has a table of contents at its end. This module lists the code objects of a kpack file
+//! without reading them.
 
 use super::bytes::{Bytes, u32_at, u64_at};
 use super::msgpack::{MsgpackReader, MsgpackValue};
@@ -72,9 +72,9 @@ pub(super) fn read(
     Ok(container)
 }
 
-/// The code objects of a table, grouped by program or library and then by target. The offset of
-/// each is 0, because the position depends on the compression. `None` if the table is damaged or
-/// has more than [`MOST_ENTRIES`] entries.
+/// The code objects in a table of contents, grouped by program or library and then by target. The
+/// offset of each is 0, because its position depends on the compression. `None` if the table is
+/// damaged or has more than [`MOST_ENTRIES`] entries.
 fn entries(raw: &[u8]) -> Option<Vec<ContainerEntry>> {
     let mut out = Vec::new();
     MsgpackReader::new(raw).map(|reader, key| {

@@ -1,9 +1,9 @@
 //! Device code: code objects for GPUs, the bundles that hold them, and the programs and libraries
-//! that hold bundles. The content of a file decides its format, not its name. In one directory,
-//! `.co` files may be ELF files, plain bundles and compressed bundles.
+//! that hold bundles. The format of a file follows from its content, not from its name. In one
+//! directory, `.co` files may be ELF files, plain bundles and compressed bundles.
 //!
-//! [`read`] lists the device code of a file. The function reads tables and headers, and [`Depth`]
-//! selects further reads.
+//! [`read`] lists the device code of a file. It reads tables and headers, and [`Depth`] selects
+//! further parts to read.
 
 mod archive;
 mod bundle;
@@ -36,9 +36,8 @@ use std::sync::Arc;
 pub struct Depth {
     /// True to read the notes of code objects that are not compressed.
     pub notes: bool,
-    /// Compressed bundles are inflated whole and checked. The sum of their stated sizes, in
-    /// bytes, may not exceed this limit. If the limit is `None`, only the tables of compressed
-    /// bundles are read.
+    /// Upper bound, in bytes, for the sum of the stated sizes of the compressed bundles that are
+    /// inflated whole and checked. If it is `None`, only the tables of compressed bundles are read.
     pub inflate: Option<u64>,
 }
 
@@ -49,7 +48,7 @@ pub struct DeviceCode {
     pub containers: Vec<Container>,
     /// Number of wrappers. A program registers a container with the runtime through a wrapper.
     pub wrappers: usize,
-    /// Number of wrappers that refer to kpack files. They are included in `wrappers`.
+    /// Number of wrappers that refer to kpack files. `wrappers` counts them too.
     pub kpack: usize,
     /// The paths of kpack files, relative to the directory of the program or library. The runtime
     /// replaces `@GFXARCH@` with the name of the GPU.
@@ -61,7 +60,8 @@ pub struct DeviceCode {
     pub unchecked: Vec<DeviceDefect>,
     /// The reason why a part of the device code was not read. `None` if all of it was read.
     pub unread: Option<&'static str>,
-    /// The sum of the sizes of the bundles that were inflated whole, as their headers state them.
+    /// For the bundles that were inflated whole: the sum of the inflated sizes that their headers
+    /// state.
     inflated: u64,
 }
 
@@ -141,7 +141,7 @@ pub struct Container {
     /// The member that holds the container, if the file is an archive.
     pub member: Option<Arc<[u8]>>,
     /// The version of the format, as the container states it. `None` if the format has no version,
-    /// or if it could not be read.
+    /// or if the version could not be read.
     pub version: Option<u16>,
     /// Offset of the container in the file, in bytes.
     pub offset: u64,
@@ -154,8 +154,8 @@ pub struct Container {
     /// other containers.
     pub uncompressed_size: Option<u64>,
     /// Offset in the container at which the magic number of a compressed bundle occurs again,
-    /// inside the compressed payload; `None` if it does not. Readers that search for the next
-    /// bundle stop there (llvm/llvm-project#205587).
+    /// inside the compressed payload. `None` if it does not occur again. Readers that search for
+    /// the next bundle stop there (llvm/llvm-project#205587).
     pub magic_inside: Option<u64>,
     /// The entries of the container, in the order of its table. Empty if the table cannot be read.
     pub entries: Vec<ContainerEntry>,
@@ -189,8 +189,8 @@ pub struct ContainerEntry {
     pub offset: u64,
     /// Size of the entry in bytes. In a compressed bundle, the size counts inflated bytes.
     pub size: u64,
-    /// The code object. `None` if its header was not read, or names another machine than an AMD
-    /// GPU.
+    /// The code object. `None` if the header of the code object was not read, or if it states
+    /// another machine than an AMD GPU.
     pub code: Option<CodeObject>,
 }
 
@@ -257,13 +257,13 @@ pub fn is_container(head: &[u8]) -> bool {
 }
 
 /// Like [`is_container`], but decides by the first 20 bytes alone. The magic text of a plain bundle
-/// has 24 bytes, of which only the first 20 are checked.
+/// has 24 bytes, so only its first 20 bytes are checked.
 pub fn may_be_container(head: &[u8; 20]) -> bool {
     is_container(head) || table::PLAIN.starts_with(head)
 }
 
-/// The strings that a MessagePack index has as values of `key`, at any depth. `None` if the index
-/// is damaged.
+/// All strings that are values of the key `key` in a MessagePack index, at any depth. `None` if the
+/// index is damaged.
 pub fn index_values<'b>(index: &'b [u8], key: &[u8]) -> Option<Vec<&'b [u8]>> {
     msgpack::values_of(index, key)
 }

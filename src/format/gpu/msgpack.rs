@@ -1,5 +1,5 @@
 //! Reads MessagePack (specification: msgpack.org) value by value. Code objects and Tensile's
-//! indexes have maps of millions of entries, of which the audit needs few.
+//! indexes have maps of millions of entries, and the audit needs only a few of these entries.
 
 /// Upper bound for the depth of nested maps and lists.
 const DEEPEST: usize = 32;

@@ -62,7 +62,8 @@ pub(super) fn read(
     Ok(container)
 }
 
-/// One image. `None` if a part of it is beyond the end, or if it has too many strings.
+/// One image. `None` if a part of the image is beyond the end of `bytes`, or if the image has too
+/// many strings.
 fn image(
     bytes: Bytes<'_>,
     raw: &[u8],

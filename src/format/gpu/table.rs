@@ -54,8 +54,8 @@ pub(super) fn table_len(entries: &[ContainerEntry]) -> u64 {
 }
 
 /// Checks the position, the size and the first bytes (`head`) of an entry for an AMD GPU, and
-/// returns the defect. `table` is the length of the bundle's header and table, in bytes. `None`
-/// without a defect, and for other targets.
+/// returns the defect. `table` is the length of the bundle's header and table, in bytes. `None` if
+/// the entry has no defect, or is for another target.
 pub(super) fn content_fault(
     entry: &ContainerEntry,
     table: u64,
@@ -79,7 +79,7 @@ pub(super) fn content_fault(
 pub(super) struct BundleHeader {
     pub(super) version: u16,
     pub(super) method: Option<Compression>,
-    /// The size of the whole bundle in bytes, which version 1 does not state.
+    /// The size of the whole bundle in bytes. `None` in version 1, which does not state this size.
     pub(super) total: Option<u64>,
     pub(super) uncompressed: u64,
     /// The first eight bytes of the MD5 sum of the plain bundle.
@@ -88,7 +88,8 @@ pub(super) struct BundleHeader {
     pub(super) len: u64,
 }
 
-/// Reads the header of a compressed bundle; `None` if it is cut short or of an unknown version.
+/// Reads the header of a compressed bundle; `None` if the header is cut short or of an unknown
+/// version.
 pub(super) fn header(head: &[u8]) -> Option<BundleHeader> {
     let (version, method) = (u16_at(head, 4)?, u16_at(head, 6)?);
     let method = match method {

@@ -1,5 +1,5 @@
 //! Target ids of AMD GPUs: a processor with its settings for XNACK and SRAM ECC (LLVM's
-//! AMDGPUUsage, "Target ID"). The module also has the table of processors by their number in
+//! AMDGPUUsage, "Target ID"). The module also has the table of processors, keyed by their number in
 //! `e_flags`.
 
 use std::cmp::Ordering;

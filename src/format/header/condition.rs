@@ -1,9 +1,9 @@
-//! Conditions of `#if`, which are true, false or unknown. `&&` and `||` may have a value although
-//! one operand is unknown: `0 && X` is false.
+//! Conditions of `#if`, which are true, false or unknown. The value of `&&` and `||` may be known
+//! although one operand is unknown: `0 && X` is false.
 
 use super::macros::{Macro, Macros, Truth, name, number};
 
-/// Upper bound for the nesting of operators, which is low in real conditions.
+/// Upper bound for the nesting of operators. Real conditions are far below this bound.
 const DEEPEST: u32 = 64;
 
 pub(super) fn not(a: Truth) -> Truth {
@@ -82,7 +82,8 @@ const OPERATORS: [(&[u8], u8); 18] = [
     (b"%", 10),
 ];
 
-/// A method returns `None` if the text cannot be parsed, and `Some(None)` if the value is unknown.
+/// Each parsing method returns `None` if the text cannot be parsed, and `Some(None)` if the value
+/// is unknown.
 impl Parser<'_> {
     fn blanks(&mut self) {
         self.rest = self.rest.trim_ascii_start();

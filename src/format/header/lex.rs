@@ -13,14 +13,14 @@ pub(super) struct Directive<'a> {
     pub(super) keyword: &'a [u8],
     /// The rest of the line without comments; at most [`MOST_TEXT`] bytes. Empty for an include.
     pub(super) rest: Vec<u8>,
-    /// The name in an include, and true for a name in quotes. `None` for other directives, and for
+    /// The name in an include, with true for a name in quotes. `None` for other directives, and for
     /// an include that names a macro.
     pub(super) header: Option<(&'a [u8], bool)>,
     is_cut: bool,
 }
 
 impl Directive<'_> {
-    /// The rest of the line. `None` if it is longer than [`MOST_TEXT`].
+    /// The rest of the line. `None` if the rest is longer than [`MOST_TEXT`].
     pub(super) fn whole(&self) -> Option<&[u8]> {
         (!self.is_cut).then_some(self.rest.as_slice())
     }
@@ -74,8 +74,8 @@ impl<'a> Directives<'a> {
         }
     }
 
-    /// Skips a comment at this position; false if there is none. A line comment ends before its
-    /// line end.
+    /// Skips a comment at this position; false if there is none. The line end after a line comment
+    /// is not skipped.
     fn comment(&mut self) -> bool {
         match (self.peek(0), self.peek(1)) {
             (b'/', b'*') => {
@@ -101,7 +101,8 @@ impl<'a> Directives<'a> {
         }
     }
 
-    /// The identifier or number that ends before this position, or its last 64 bytes.
+    /// The identifier or number that ends before this position. Of a longer one, only the last 64
+    /// bytes.
     fn word_before(&self) -> &'a [u8] {
         let from = self.at.saturating_sub(64);
         let before = &self.text[from..self.at];
@@ -110,8 +111,8 @@ impl<'a> Directives<'a> {
     }
 
     /// Skips a string or character literal, or a digit separator, at this position. A literal ends
-    /// at the end of its line at the latest, unless the line ends with a backslash. A raw string
-    /// may contain line ends.
+    /// at or before the end of its line, unless the line ends with a backslash. A raw string may
+    /// contain line ends.
     fn quoted(&mut self, quote: u8) {
         let word = self.word_before();
         if quote == b'"' && [&b"R"[..], b"LR", b"uR", b"UR", b"u8R"].contains(&word) {

@@ -1,5 +1,5 @@
 //! Macros whose state is known without other headers. Every C++ compiler for Linux defines some of
-//! them and leaves others undefined. The file itself defines the rest.
+//! these macros and leaves others undefined. The header that is read defines the rest.
 
 use crate::id::FastMap;
 
@@ -118,7 +118,8 @@ impl Macros {
         self.own.insert(name.to_vec(), value);
     }
 
-    /// Handles the inclusion of another file, which may change any macro that this file defined.
+    /// Handles the inclusion of another file. The included file may change any macro that this file
+    /// defined.
     pub(super) fn forget(&mut self) {
         self.own.values_mut().for_each(|value| *value = Macro::Unknown);
     }

@@ -2,8 +2,8 @@
 //! header is read alone, so macros of other headers and of the user's command line are unknown.
 //! Includes that depend on unknown macros are left out.
 //!
-//! [`named`] is fast and may list too many files, because it ignores comments and conditions. It
-//! selects the few headers that [`certain`] reads exactly.
+//! [`named`] is fast and may list too many files, because it ignores comments and conditions.
+//! Callers use it to select the few headers that [`certain`] reads exactly.
 
 mod condition;
 mod lex;
@@ -29,7 +29,8 @@ pub struct Include {
     pub line: u32,
 }
 
-/// The names in all lines that look like an `#include`. The flag is true for names in quotes.
+/// The names in all lines that look like an `#include` or `#import`. The flag is true for names in
+/// quotes.
 pub fn named(text: &[u8]) -> impl Iterator<Item = (&[u8], bool)> {
     memchr::memchr_iter(b'#', text).filter_map(move |at| {
         // Only blanks may precede a directive on its line.
@@ -48,8 +49,8 @@ fn blanks(text: &[u8]) -> &[u8] {
     &text[count..]
 }
 
-/// The includes that every C++ compiler for Linux reaches when it reads the file, except
-/// `#include_next`. Empty if every compiler reaches an `#error`, if the conditions are not
+/// The includes that every C++ compiler for Linux reaches when it reads the file. `#include_next`
+/// directives are left out. Empty if every compiler reaches an `#error`, if the conditions are not
 /// balanced, or if a condition is too long or nested too deep.
 pub fn certain(text: &[u8]) -> Vec<Include> {
     let mut reader = Reader::default();

@@ -61,8 +61,8 @@ impl Sheet<'_> {
         }
     }
 
-    /// The needed name of the library that lacks a version; its file name if the finding has no
-    /// library.
+    /// The name of the library that lacks a version, as in DT_NEEDED. If the finding has no
+    /// library, the file name of the provider.
     fn needed_from(&self, entry: &ReportEntry<'_>, first: &ReportFinding) -> String {
         let provider = || {
             let provider = self.entries.evidence(entry, EvidenceKind::Provider);
@@ -182,8 +182,8 @@ impl Sheet<'_> {
         page.help("regenerate the list", Some(&command))
     }
 
-    /// Writes the alternative: to build without the members that refer to the undefined symbols.
-    /// Writes nothing if no member is known.
+    /// Writes the alternative to a fix that adds an archive: to build without the members that
+    /// refer to the undefined symbols. Writes nothing if no member is known.
     fn leave_out(&self, entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
         let findings = entry.findings.iter().copied();
         let members =
@@ -252,8 +252,8 @@ impl Sheet<'_> {
         page.help("if a program loads these files as plugins, name it", Some(&option))
     }
 
-    /// Writes `text`. If all entry points are shared objects by their names, adds that a program
-    /// may load them.
+    /// Writes `text`. If the file names of all entry points contain `.so`, adds `--host` as an
+    /// alternative: a program may load the files.
     pub(super) fn or_host(
         &self,
         text: &str,
@@ -275,7 +275,8 @@ impl Sheet<'_> {
         page.help(&format!("{text}, or name the program that loads {them}: {option}"), None)
     }
 
-    /// The program that defines all symbols of an entry. `None` if there are several or none.
+    /// The program that defines all symbols of an entry. `None` if there are several such programs
+    /// or none.
     fn only_program<'e>(&'e self, entry: &'e ReportEntry<'_>) -> Option<&'e Path> {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
         let programs = candidates.into_iter().filter(|evidence| evidence.is_program());
@@ -325,7 +326,7 @@ const GLIBC: [&[u8]; 9] = [
 ];
 
 /// The directory of the candidate, if the missing library belongs to glibc and the candidate is
-/// outside of a store. In a store, programs have the loader of their glibc.
+/// outside of a store. In a store, each program already has the loader of its own glibc.
 fn bundled_libc<'c>(finding: &ReportFinding, candidate: &'c Path) -> Option<&'c Path> {
     let library = finding.library.as_deref().filter(|library| GLIBC.contains(library));
     library.filter(|_| store_of(candidate).is_none())?;

@@ -19,8 +19,8 @@ const MOST: usize = 5;
 /// Maximum number of fixes that are listed without `-v`.
 const MOST_FIXES: usize = 20;
 
-/// A candidate with its package, and the symbols that it defines. `reason` says why the loader did
-/// not use it.
+/// A candidate with its package, and the symbols that the candidate defines. `reason` says why the
+/// loader did not use the candidate.
 struct CandidateFile<'a> {
     name: String,
     /// The label of the candidate's line.
@@ -30,8 +30,8 @@ struct CandidateFile<'a> {
 }
 
 impl Sheet<'_> {
-    /// Writes the members that refer to the symbols, each once, with the archive that they were
-    /// merged from.
+    /// Writes the members that refer to the symbols, each once, with the archive from which the
+    /// member was merged.
     pub(super) fn referrers(
         &self,
         entry: &ReportEntry<'_>,
@@ -127,7 +127,7 @@ impl Sheet<'_> {
     }
 }
 
-/// Writes the fixes, each once. Fixes with equal kind, list, set and proof share an item.
+/// Writes the fixes, each once. Fixes with equal kind, list, set, file and proof share an item.
 pub(super) fn fixes(entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
     let mut fixes: Vec<&Fix> = entry.findings.iter().flat_map(|finding| &finding.fix).collect();
     // A fix that is verified for only some of its findings is shown as unverified.

@@ -46,8 +46,8 @@ impl Sheet<'_> {
         if bound.is_empty() { Ok(()) } else { self.users(entry, &bound, page) }
     }
 
-    /// Writes the files that have the references to the symbols. If only one file refers to the
-    /// symbols, its path is in `bound`, and the findings have no evidence of the kind `Reference`.
+    /// Writes the files that refer to the symbols. If there is only one such file, its path is in
+    /// `bound`, and the findings have no evidence of the kind `Reference`.
     fn users(
         &self,
         entry: &ReportEntry<'_>,
@@ -91,8 +91,8 @@ fn symbols(bound: &[&Evidence], page: &mut LabelledLines<'_>) -> io::Result<()> 
     page.more_of((shown.len(), listed.len(), all), "symbol", "symbols")
 }
 
-/// The items that the report lists, and the number of all items. Items beyond a limit are only
-/// counted.
+/// The items that the report lists, and the number of all items. The report only counts the items
+/// beyond a limit.
 fn listed<'e>(list: &[&'e Evidence]) -> (Vec<&'e Evidence>, usize) {
     let listed: Vec<&Evidence> = list.iter().copied().filter(|one| one.more.is_none()).collect();
     let all = listed.len() + list.iter().filter_map(|one| one.more).sum::<usize>();

@@ -109,7 +109,7 @@ impl Sheet<'_> {
         self.or_host(&text, entry, page)
     }
 
-    /// Writes advice about a needed name with a slash, for which the loader does not search.
+    /// Writes advice about a needed name with a slash: the loader does not search for such a name.
     fn search_for(
         &self,
         entry: &ReportEntry<'_>,
@@ -181,8 +181,8 @@ impl Sheet<'_> {
         tried.any(|one| one.how.as_deref() == Some("rpath"))
     }
 
-    /// The path at which the loader stops searching an object's RPATH or RUNPATH; `None` if it
-    /// searches to the end. A new entry at the end of that search path has no effect.
+    /// The path at which the loader stops searching an object's RPATH or RUNPATH. A new entry at
+    /// the end of that search path then has no effect. `None` if the loader searches to the end.
     fn end_of_search(&self, entry: &ReportEntry<'_>) -> Option<String> {
         let tried = self.entries.evidence(entry, EvidenceKind::Tried).into_iter();
         let mut own = tried.filter(|one| matches!(one.how.as_deref(), Some("rpath" | "runpath")));
@@ -190,9 +190,9 @@ impl Sheet<'_> {
         own.find(ends)?.path.as_deref().map(show_path)
     }
 
-    /// The advice to reinstall a Debian package, and its command. `None` unless a candidate is a
-    /// missing file that a package lists. The package manager of this system does not install into
-    /// a sysroot. The advice for a sysroot therefore has no command.
+    /// The advice to reinstall a Debian package, and the command for it. `None` unless a candidate
+    /// is a missing file that a package lists. The package manager of this system does not install
+    /// into a sysroot. The advice for a sysroot therefore has no command.
     fn restore(&self, entry: &ReportEntry<'_>) -> Option<(String, Option<String>)> {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
         let removed = candidates.into_iter().find(|e| e.how.as_deref() == Some(REMOVED))?;

@@ -162,8 +162,9 @@ impl Sheet<'_> {
         page.blank()
     }
 
-    /// Writes the messages of several findings. A single finding has its message in the heading, so
-    /// only its largest parts and its near misses are written.
+    /// Writes the messages of several findings. A single finding has its message in the heading.
+    /// For it, only its near misses are written, and the largest parts of the image if the finding
+    /// is about the size of an image.
     fn findings(&self, entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
         let findings = &entry.findings;
         if let [one] = &findings[..] {

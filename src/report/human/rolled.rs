@@ -12,8 +12,8 @@ use std::path::Path;
 
 /// Maximum number of files that are listed for an entry.
 const MOST_FILES: usize = 8;
-/// Maximum number of symbols that are listed for an entry. If there is only one more, all are
-/// listed.
+/// Maximum number of symbols that are listed for an entry. If only one symbol would be hidden, all
+/// are listed.
 const MOST_SYMBOLS: usize = 6;
 
 /// Writes the files and symbols of an entry. If its findings have no symbols, writes each file with

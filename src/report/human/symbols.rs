@@ -1,6 +1,6 @@
-//! Writes each undefined symbol once, with the files in which the loader searched, and near
-//! misses. The label says whether the lookup fails at load or at the first call, if this is
-//! known. Also writes the references that a missing library explains.
+//! Writes each undefined symbol once, with the files in which the loader searched, and near misses.
+//! The label is the time at which the lookup fails, if it is known: at load or at the first call.
+//! Also writes the references that a missing library explains.
 
 use super::Sheet;
 use crate::demangle::demangle;
@@ -16,7 +16,7 @@ use std::path::Path;
 
 /// Upper bound for the symbols of one entry without `-v`.
 const MOST: usize = 20;
-/// If there are more symbols than this, they share lines. With `-v`, or if a listed symbol has a
+/// If an entry has more symbols than this, they share lines. With `-v`, or if a listed symbol has a
 /// version, a demangled name or a near miss, each symbol has its own line.
 const LIST: usize = 6;
 /// Maximum number of files of a scope that are listed without `-v`.
@@ -39,7 +39,7 @@ fn label(when: Option<When>) -> &'static str {
 
 impl Sheet<'_> {
     /// Writes the undefined symbols of an entry. If the heading names the only symbol, writes only
-    /// its details.
+    /// the details of this symbol.
     pub(super) fn symbols(
         &self,
         entry: &ReportEntry<'_>,

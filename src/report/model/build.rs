@@ -50,7 +50,8 @@ impl Parts {
 }
 
 impl Report {
-    /// The report of `audit`. `triage` has its findings. Parts that `parts` omits stay empty.
+    /// The report of `audit`. `triage` has the findings of the audit. Parts that `parts` omits stay
+    /// empty.
     pub fn new(audit: &Audit, plan: &Plan, triage: Triage, parts: Parts) -> Self {
         let counts = counts(&triage);
         let complete = triage.complete;

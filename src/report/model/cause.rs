@@ -55,7 +55,7 @@ pub struct Cause {
     /// Directories of the files, sorted by number of findings, descending.
     #[serde(default)]
     pub places: Vec<AffectedDirectory>,
-    /// The id of the [`super::CauseGroup`] that has this cause; `None` if no group has it.
+    /// The id of the [`super::CauseGroup`] that has this cause; `None` if the cause is in no group.
     #[serde(default)]
     pub group: Option<Arc<str>>,
     /// The fixes of its findings, each once.
@@ -149,8 +149,8 @@ impl NamedCause {
     }
 
     /// Kind and key. The key of a file is its package and its path below the prefix. The key of a
-    /// policy entry is its TOML key and name. Neither depends on the directory in which linkaudit
-    /// runs.
+    /// policy entry is its TOML key and name. Neither key depends on the directory in which
+    /// linkaudit runs.
     pub(super) fn id(&self) -> String {
         format!("{}:{}", self.kind.name(), self.key)
     }
@@ -232,7 +232,7 @@ fn not_found(finding: &ReportFinding, name: &[u8]) -> NamedCause {
 }
 
 /// The text for a path in a package, in the ids of causes: the package and the path, without the
-/// hashes of store items. Only the path if `package` is empty.
+/// hashes of store items. If `package` is empty, only the path.
 fn in_package(package: &str, path: &[u8]) -> String {
     let path = show(&without_hashes(path));
     if package.is_empty() { path } else { format!("{package}/{path}") }
@@ -251,8 +251,9 @@ fn file_key(path: &Path, prefixes: &Prefixes) -> String {
     }
 }
 
-/// The cause of an archive missing from a list; `None` if no fix adds to a list. The first such fix
-/// adds the archive that defines the symbol. The other fixes add the dependencies of this archive.
+/// The cause of an archive missing from a list: the archive of the first fix that adds to a list.
+/// This archive defines the symbol, and the other fixes add its dependencies. `None` if no fix adds
+/// to a list.
 fn unlisted(finding: &ReportFinding, prefixes: &Prefixes) -> Option<NamedCause> {
     let fix = finding.fix.iter().find(|fix| fix.intent == FixKind::AddToList)?;
     let entry = show(fix.entry.as_deref()?);
@@ -264,8 +265,9 @@ fn unlisted(finding: &ReportFinding, prefixes: &Prefixes) -> Option<NamedCause> 
     Some(NamedCause { file: list.map(Path::to_path_buf), ..named })
 }
 
-/// The cause of an undefined symbol: a file that defines it and is not linked. This is the file
-/// that a fix links, else the candidate that `definers` prefers. `None` if there is no such file.
+/// The cause of an undefined symbol: a file that defines the symbol and is not linked. The file is
+/// the one that a fix links, else the candidate that `definers` prefers. `None` if there is no such
+/// file.
 fn provider(
     finding: &ReportFinding,
     prefixes: &Prefixes,

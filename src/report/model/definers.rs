@@ -38,8 +38,8 @@ impl Definers {
         }
     }
 
-    /// The candidate that defines the most undefined symbols of the finding's object; the first of
-    /// several such candidates. `None` if there is no candidate.
+    /// The candidate that defines the most undefined symbols of the finding's object. If several
+    /// candidates define equally many, the first of them. `None` if there is no candidate.
     pub(super) fn preferred<'f>(&self, finding: &'f ReportFinding) -> Option<&'f Path> {
         let counts = self.0.get(&finding.file);
         let count = |path: &&Arc<Path>| counts.and_then(|counts| counts.get(*path)).copied();

@@ -1,5 +1,5 @@
-//! Exports, imports and bindings for reports with `--facts`. They borrow from the audit and are
-//! made for one file or one entry point at a time.
+//! Exports, imports and bindings for reports with `--facts`. These facts borrow from the audit, and
+//! are made for one file or one entry point at a time.
 
 use super::build::objects;
 use super::file::{
@@ -29,8 +29,8 @@ impl<'a> AuditFacts<'a> {
         Self { audit, objects, roots: audit.closures.roots.ids().collect() }
     }
 
-    /// The exports of a file in the order of its symbol table; some may occur twice. `file` is the
-    /// index of the file in the report.
+    /// The exports of a file in the order of its symbol table; an export may occur twice. `file` is
+    /// the index of the file in the report.
     pub fn exports_in_order(&self, file: usize) -> impl Iterator<Item = Export<'a>> + use<'a> {
         let object = self.objects[file];
         let tables = object.tables.iter();

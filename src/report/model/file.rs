@@ -22,7 +22,7 @@ pub struct File {
     #[serde(with = "raw_option")]
     pub root: Option<Arc<Path>>,
     /// The needs of the file in order, as resolved under `root`. If no entry point loads the file,
-    /// all are `missing`.
+    /// all needs are `missing`.
     pub needed: Vec<ReportedNeed>,
     /// The DT_RPATH of the file, as written in it; `None` if it has none.
     #[serde(with = "raw_option")]
@@ -39,8 +39,8 @@ pub struct File {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Cow<'static, str>>,
     /// The first version that the file defines (index 2); `None` if the file defines no version.
-    /// Old releases of linkaudit wrote neither this key nor `kind` and [`Export::first`]. A
-    /// comparison with a report of an old release does not expect these keys.
+    /// Old releases of linkaudit wrote none of the keys `first_version`, `kind` and
+    /// [`Export::first`]. A comparison with a report of an old release does not expect these keys.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub first_version: Option<Vec<u8>>,
     /// The prefix in which the file was audited. `None` for a file outside of all prefixes, and for

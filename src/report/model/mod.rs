@@ -40,8 +40,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The name of the schema, `docs/report.schema.json`. Later versions of `/1` may add keys and keep
-/// all existing ones.
+/// The name of the schema, `docs/report.schema.json`. Later versions of the schema `/1` may add
+/// keys, and keep all existing keys.
 pub const SCHEMA: &str = "linkaudit.report/1";
 
 /// The result of a run. [`super::json`] writes the keys in this order.
@@ -273,9 +273,9 @@ pub struct StaleLine {
 }
 
 impl Report {
-    /// The stale lines, each with the reason why its finding may still occur. The reason is an
-    /// unknown rule, or another line that waives the finding. `None` if the finding no longer
-    /// occurs.
+    /// The stale lines, each with the reason why its finding may still occur. The reason is that
+    /// the rule is unknown, or that another line waives the finding. `None` if the finding no
+    /// longer occurs.
     pub fn stale_lines(&self) -> Vec<(&StaleLine, Option<String>)> {
         let mut used: FastMap<(&str, &Path), Option<u32>> = FastMap::default();
         for waived in self.waived.iter().filter(|waived| waived.waiver.by == WaivedBy::Baseline) {

@@ -13,8 +13,8 @@ use crate::text::{show, show_path};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The oldest platform that the files of one architecture satisfy, and the obstacles to an older
-/// one.
+/// The oldest platform that the files of one architecture satisfy, and the obstacles to the next
+/// older platform.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PlatformResult {
     /// The architecture, as platform tags name it.
@@ -58,7 +58,7 @@ pub enum BlockerKind {
 /// The key of an obstacle: kind, name and library.
 type BlockerKey<'a> = (BlockerKind, &'a [u8], Option<&'a [u8]>);
 
-/// The results for each libc of the policy's platforms, by architecture.
+/// The results by architecture, for each libc that one of the policy's platforms has.
 pub(super) fn results(audit: &Audit, plan: &Plan) -> Vec<PlatformResult> {
     let asked = &plan.policy.platforms;
     if asked.is_empty() {
@@ -108,7 +108,8 @@ impl<'a> Needed<'a> {
         Self { objects, outside }
     }
 
-    /// The obstacles to a platform for `objects`. Each obstacle has the files that it affects.
+    /// The obstacles that keep `objects` from a platform. Each obstacle has the files that it
+    /// affects.
     fn obstacles(
         &self,
         (platform, rules, arch): (&Platform, &'a PlatformRules, Arch),

@@ -1,12 +1,14 @@
-//! A report with other findings, for comparisons. Its causes are made from these findings.
+//! A report with other findings, for comparisons. The causes of the new report are made from these
+//! findings.
 
 use super::{Counts, Report, ReportFinding, RuleRun, cause, group};
 use crate::catalogue::Level;
 
 impl Report {
-    /// This report with `findings` instead of its own, and with `more` added to the rules that ran.
-    /// It has no waived findings, stale lines, files, archives, directory links or bindings. Causes
-    /// of this report keep their kind, title and shared evidence.
+    /// Returns a report with `findings` instead of the findings of this report, and with `more`
+    /// added to the rules that ran. The new report has no waived findings, stale lines, files,
+    /// archives, directory links or bindings. Causes of this report keep their kind, title and
+    /// shared evidence.
     #[must_use]
     pub fn with_findings(&self, mut findings: Vec<ReportFinding>, more: Vec<RuleRun>) -> Self {
         let mut causes = cause::gather_again(&mut findings, &self.causes);

@@ -18,8 +18,8 @@ pub struct ConfigDefect {
     pub is_damage: bool,
 }
 
-/// The content of the file at `path`; `None` if the file is absent or cannot be read. Only the
-/// second case is a defect.
+/// The content of the file at `path`; `None` if the file is absent or cannot be read. Only an
+/// unreadable file is a defect.
 pub(super) fn bytes<'s>(
     store: &'s dyn FactStore,
     path: &[u8],

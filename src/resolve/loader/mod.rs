@@ -46,7 +46,7 @@ pub struct LoaderChoice {
 pub struct Loaders {
     list: IdVec<LoaderId, Loader>,
     by_path: FastMap<(StrId, Target), Result<LoaderId, NoLoader>>,
-    /// The choice for each PT_INTERP. Most programs have the same PT_INTERP.
+    /// The choice for each PT_INTERP, cached because most programs have the same PT_INTERP.
     by_interp: FastMap<(StrId, Target), LoaderChoice>,
     /// Loaders that were assumed without a binary, by path and target.
     assumed: FastMap<(StrId, Target), LoaderId>,
@@ -67,10 +67,10 @@ impl Loaders {
 
     /// Chooses the loader of `object`. `run_path` has the directories of the object's DT_RUNPATH or
     /// DT_RPATH. If the loader cannot be used, the system's loader replaces it, or else an assumed
-    /// loader. The replacement must belong to the same C library, which `--loader`, PT_INTERP, the
-    /// needs or the policy's platforms determine, in this order. If the policy is not a whitelist,
-    /// the assumed loader searches only LD_LIBRARY_PATH and the search paths of objects. `ldd` runs
-    /// a real loader, so no loader is assumed for `ldd`.
+    /// loader. The replacement must belong to the C library of the object. `--loader`, PT_INTERP,
+    /// the needs or the policy's platforms determine this C library, in this order. If the policy
+    /// is not a whitelist, the assumed loader searches only LD_LIBRARY_PATH and the search paths of
+    /// objects. Under such a policy, `ldd` gets no assumed loader, because it runs a real one.
     pub fn choose(
         &mut self,
         store: &dyn FactStore,
@@ -329,7 +329,7 @@ impl Loaders {
 }
 
 /// True for an object that needs musl's libc: `libc.so`, or Alpine's `libc.musl-ARCH.so.1`. False
-/// for objects of foreign systems, because Android's libc is also called `libc.so`.
+/// for objects of foreign systems such as Android, whose libc is also called `libc.so`.
 fn needs_musl(object: &Object) -> bool {
     object.foreign.is_none()
         && object.needs.iter().any(|need| {
@@ -339,7 +339,7 @@ fn needs_musl(object: &Object) -> bool {
 }
 
 /// The C library whose loader must start `object`: `--loader`, PT_INTERP or the needs determine it,
-/// in this order. `None` if none of them does.
+/// in this order. `None` if none of them determines a C library.
 fn expected_libc(plan: &Plan, object: &Object) -> Option<Libc> {
     if let Some(rules) = plan.loader {
         return Some(if rules == LoaderRules::Musl { Libc::Musl } else { Libc::Glibc });
@@ -349,8 +349,8 @@ fn expected_libc(plan: &Plan, object: &Object) -> Option<Libc> {
     all.find(|libc| libc.has_loader(name)).or_else(|| libc_of(object))
 }
 
-/// The C library for which an object was linked, by its needs. `None` if it needs neither glibc nor
-/// musl.
+/// The C library for which an object was linked, according to its needs. `None` if the object needs
+/// neither glibc nor musl.
 pub fn libc_of(object: &Object) -> Option<Libc> {
     if needs_musl(object) {
         return Some(Libc::Musl);

@@ -160,8 +160,8 @@ fn release_of_libc(
 }
 
 /// The preload list with comments blanked, as in `elf/rtld.c`. The loader searches for each `#`
-/// from the start of the file, but only over as many bytes as remain after the last comment. It may
-/// therefore miss a comment, and so does this function.
+/// from the start of the file, but only over as many bytes as remain after the previous comment.
+/// The loader may therefore miss a comment, and so does this function.
 fn without_comments(bytes: &[u8]) -> Vec<u8> {
     let mut text = bytes.to_vec();
     let mut rest = text.len();

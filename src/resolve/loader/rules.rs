@@ -45,19 +45,20 @@ pub struct Loader {
     pub lib: Vec<u8>,
     /// The value of `$PLATFORM`; `None` for musl, and if the value depends on the processor.
     pub platform: Option<&'static str>,
-    /// Subdirectories that are tried below every search directory, in order. The last is empty: it
-    /// is the directory itself. musl has none.
+    /// Subdirectories that are tried below every search directory, in order. The last subdirectory
+    /// is empty: it stands for the search directory itself. musl has no subdirectories.
     pub subdirs: Vec<StrId>,
     /// Names of the glibc-hwcaps directories that are active on the processor, best first.
     pub active: Vec<&'static str>,
-    /// The path of the ld.so.cache that all programs of this loader share; `None` if there is none.
+    /// The path of the ld.so.cache that all programs of this loader share; `None` if the loader has
+    /// no such cache.
     pub cache_path: Option<StrId>,
     /// The content of ld.so.cache; `None` if there is no usable cache.
     pub cache: Option<Cache>,
     /// The entries of ld.so.preload, in order.
     pub preload: Vec<StrId>,
-    /// True for Guix's loader, which searches the ld.so.cache of the program's package, before it
-    /// searches DT_RUNPATH.
+    /// True for Guix's loader. Before DT_RUNPATH, it searches the ld.so.cache of the program's
+    /// package.
     pub package_cache: bool,
     /// True if the system lacks this loader. Its default directories and cache are then unknown.
     /// Needs are searched for only in LD_LIBRARY_PATH and the search paths of objects. A need that

@@ -63,7 +63,7 @@ impl MuslLoad<'_> {
         Err(Loaded::Failed(None, self.errno))
     }
 
-    /// The variant under which reports show the search path of `module`, for a need of `requester`.
+    /// How reports say that a need of `requester` was found in the search path of `module`.
     fn search_path_of(&self, module: ModuleId, requester: Option<ModuleId>) -> FoundBy {
         let object = self.modules[module.index()].file.and_then(|f| self.search.store.object(f));
         let has_runpath = object.is_some_and(|object| object.runpath.is_some());

@@ -4,8 +4,8 @@
 /// The libraries that musl's libc contains: their names after `lib`, up to and including the first
 /// dot.
 const BUILTIN: [&str; 7] = ["c.", "pthread.", "rt.", "m.", "dl.", "util.", "xnet."];
-/// Index of the built-in library that musl uses for `name`; `None` if musl's libc does not contain
-/// it.
+/// Index of the built-in library that musl uses for `name`; `None` if musl's libc contains no
+/// library of this name.
 pub fn builtin(name: &[u8]) -> Option<usize> {
     let rest = name.strip_prefix(b"lib")?;
     BUILTIN.iter().position(|start| rest.starts_with(start.as_bytes()))

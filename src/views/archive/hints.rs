@@ -1,6 +1,6 @@
 //! Hints at the origin of undefined names: archives that a policy names (`[[provider]]`), installed
-//! packages, and definitions that nearly fit. The module also finds the packages of archives in the
-//! answer. Hints do not change the answer.
+//! packages, and definitions that nearly fit. The module also finds the packages of the archives in
+//! the answer of `archive`. Hints do not change this answer.
 
 use super::ArchiveAnswer;
 use crate::audit::{ArchiveOwners, Audit};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// packages of archives.
 #[derive(Default)]
 pub struct Hints {
-    /// The packages of needed candidate archives, and the installed archives that have a name in
+    /// The packages of needed candidate archives, and the installed archives whose names are in
     /// `SymbolHints::archives`.
     pub owners: ArchiveOwners,
     /// Hints, keyed by undefined name.
@@ -78,8 +78,8 @@ impl ShownHints {
     }
 }
 
-/// The files to search for near misses, the definitions that nearly fit: the inputs of a question,
-/// or the files of `--self`.
+/// The files in which near misses (definitions that nearly fit) are searched for. These files are
+/// the inputs of a question, or the files of `--self`.
 pub(super) struct HintFiles<'a> {
     /// The archives in which definitions are searched for.
     pub(super) archives: Vec<ArchiveId>,

@@ -1,12 +1,12 @@
-//! The effect of LTO objects on an answer. These objects have intermediate language, and their
+//! The effect of LTO objects on an answer. LTO objects contain intermediate language, and their
 //! symbols are known. The compiler translates them after the linker has resolved all symbols: code
 //! generation adds references, and optimisation removes some.
 
 use crate::cover::{ArchiveSet, Coverage, CoverageQuestion, OutputKind, ReferredBy, UndefinedName};
 use crate::id::MemberId;
 
-/// The function to which code generation refers most often. A link without this function probably
-/// lacks the C library and the compiler's runtime.
+/// The function to which code generation refers most often. A link that does not define this
+/// function probably lacks the C library and the compiler's runtime.
 pub const GENERATED: &[u8] = b"memcpy";
 
 /// The effect of linked objects in intermediate language on an answer.
@@ -14,9 +14,10 @@ pub const GENERATED: &[u8] = b"memcpy";
 pub(super) struct LtoEffect {
     /// Number of linked objects in intermediate language whose symbols are known.
     pub(super) objects: usize,
-    /// True if the answer may differ from the link. Either only these objects refer to an undefined
-    /// name, or no input of a link in a given order defines [`GENERATED`]. Without a link order, a
-    /// missing [`GENERATED`] does not count, because the question is not about the C library.
+    /// True if the real link may differ from the answer. Either only LTO objects refer to an
+    /// undefined name, or the link order is given and no input defines [`GENERATED`]. Without a
+    /// link order, a missing [`GENERATED`] does not count, because the question is not about the C
+    /// library.
     pub(super) is_uncertain: bool,
 }
 

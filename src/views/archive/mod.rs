@@ -128,11 +128,11 @@ pub struct ArchiveAnswer {
     pub unread: Vec<MemberId>,
     /// The effect of linked objects in intermediate language.
     lto: lto::LtoEffect,
-    /// The libraries that GNU ld reads because inputs need them. As referrers, these libraries have
-    /// the indices after the last of `roots`.
+    /// The libraries that GNU ld reads because inputs need them. A referrer whose index is after
+    /// the last of `roots` is one of these libraries.
     behind: Vec<Arc<Path>>,
     /// Libraries that inputs need and that were not found, each with the file that needs it. GNU ld
-    /// may find them elsewhere.
+    /// may find these libraries elsewhere.
     not_found: Vec<(Box<[u8]>, Arc<Path>)>,
     /// Archives without an index that GNU ld can read. GNU ld refuses to search them.
     pub unindexed: Vec<ArchiveId>,
@@ -140,8 +140,8 @@ pub struct ArchiveAnswer {
     pub rejected: Vec<(RejectedFile, Rejection)>,
     /// Archive members that were skipped for their class or machine.
     pub foreign: Vec<MemberId>,
-    /// Roots for another class or machine than the first, as indices in `roots`. Their definitions
-    /// are ignored.
+    /// Roots for another class or machine than the first root, as indices in `roots`. The
+    /// definitions in these roots are ignored.
     pub foreign_roots: Vec<usize>,
     /// The part of the answer that only `--self` has; `None` without that option.
     pub installed: Option<InstalledArchives>,
@@ -149,8 +149,7 @@ pub struct ArchiveAnswer {
     pub hints: Hints,
 }
 
-/// The parts of the answer that `output` shows in this style. Hints are needed only for these
-/// parts.
+/// The parts of the answer that `output` shows in `style`. Hints are needed only for these parts.
 pub fn shown(output: &ViewOutput<ArchiveAnswer>, style: Style) -> ShownHints {
     match output.name {
         "table" => ShownHints { owners: false, ..human::shown(style) },
@@ -269,8 +268,9 @@ impl ArchiveAnswer {
         is_refused || self.refuses_input() || is_open
     }
 
-    /// True if everything that affects the answer was read. The references of an opaque member and
-    /// of a refused file are unknown.
+    /// True if everything that affects the answer was read. False with an opaque member (in
+    /// intermediate language) or a file that the linker refuses, because the references of these
+    /// are unknown.
     pub fn is_complete(&self, report_is_complete: bool) -> bool {
         report_is_complete && self.is_certain() && !self.refuses_input()
     }
@@ -309,8 +309,8 @@ impl ArchiveAnswer {
         self.linked.contains(&archive)
     }
 
-    /// A member that defines the undefined name `name`. The linker did not take this definition
-    /// because of its position, target or visibility, or discarded it. `None` if no given archive
+    /// A member that defines the undefined name `name`. The linker discarded this definition, or
+    /// did not take it because of its position, target or visibility. `None` if no given archive
     /// defines the name.
     fn untaken(&self, library: &ArchiveSet, name: &[u8]) -> Option<MemberId> {
         let found = library.definitions(library.find(name)?);
@@ -321,7 +321,8 @@ impl ArchiveAnswer {
         found.map(|definition| definition.member).filter(given).min()
     }
 
-    /// True if GNU ld does not find `name` in the member, because the archive's index lacks it.
+    /// True if GNU ld does not find `name` in the member, because the archive's index lacks the
+    /// name.
     fn is_unlisted(&self, library: &ArchiveSet, member: MemberId, name: &[u8]) -> bool {
         let searched = !self.unindexed.contains(&library.archive_of(member));
         self.linker == Some(Linker::Gnu) && searched && !library.is_listed(member, name)
@@ -375,8 +376,8 @@ fn file_name(path: &Path) -> String {
     show_path(path.file_name().map_or(path, Path::new))
 }
 
-/// The archives that GNU ld searches and that have no GNU index. GNU ld accepts an empty archive
-/// without an index.
+/// The archives that GNU ld would search but that have no index in GNU ld's format. GNU ld accepts
+/// an empty archive without an index.
 fn unindexed(library: &ArchiveSet, link: &cover::Link) -> Vec<ArchiveId> {
     let searched = link.inputs.iter().filter_map(|input| match input {
         cover::LinkInput::Archive(archive) if link.indexed => Some(*archive),
@@ -404,8 +405,8 @@ fn foreign(question: &CoverageQuestion<'_>) -> Vec<MemberId> {
         .collect()
 }
 
-/// Removes the definitions of roots for another class or machine than the first, and returns the
-/// indices of these roots. Linkers refuse such files.
+/// Removes the definitions of roots for another class or machine than the first root, and returns
+/// the indices of these roots. Linkers refuse such files.
 fn drop_foreign_definitions(roots: &mut [ReferringFile]) -> Vec<usize> {
     let Some(target) = roots.iter().find_map(|root| root.target) else { return Vec::new() };
     let mut out = Vec::new();

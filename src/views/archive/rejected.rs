@@ -1,4 +1,4 @@
-//! Members, shared objects and programs for which a linker rejects the link even if no reference
+//! Members, shared objects and programs that make a linker reject the link, even if no reference
 //! needs them. mold ignores members that are not objects.
 
 use super::ArchiveAnswer;
@@ -26,7 +26,7 @@ pub enum RejectedFile {
 /// The reason why a linker rejects a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Rejection {
-    /// `--whole-archive` links all members, and this one is not an object.
+    /// `--whole-archive` links all members, and this member is not an object.
     NotObject,
     /// A thin archive names the member by its position in another archive, and lld does not read
     /// such names.
@@ -40,7 +40,8 @@ pub enum Rejection {
 impl Rejection {
     const ALL: &[Self] = &[Self::NotObject, Self::InOtherArchive, Self::StaticLink, Self::Program];
 
-    /// The reason in words, in the singular and the plural. The number of files precedes it.
+    /// The reason in words, in the singular and the plural. Outputs write the number of files
+    /// before these words.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::NotObject => (

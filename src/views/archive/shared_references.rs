@@ -94,9 +94,8 @@ impl<'a> SharedObjects<'a> {
 
     /// Finds the libraries that the inputs need. An input satisfies a need by its name alone, even
     /// if the loader would not find that input. An input in `forgotten` is not part of the link. If
-    /// a shared object needs such an input all the same, GNU ld reads the input as a needed
-    /// library. The needs of an input count even if an earlier input has its name
-    /// (`ldelf_after_open`).
+    /// a shared object needs an input in `forgotten`, GNU ld reads this input as a needed library.
+    /// The needs of an input count even if an earlier input has the same name (`ldelf_after_open`).
     fn read_needed(
         &mut self,
         audit: &'a Audit,
@@ -176,7 +175,7 @@ impl<'a> SharedObjects<'a> {
         out
     }
 
-    /// The names to which inputs refer strongly and that a library behind them defines.
+    /// The names to which inputs refer strongly and that a library behind the inputs defines.
     fn defined_behind(&self, roots: &[ReferringFile], link: &Link) -> FastSet<Box<[u8]>> {
         let mut out = FastSet::default();
         for (at, _) in self.inputs.iter().filter(|_| !self.behind.is_empty()) {
@@ -195,7 +194,7 @@ impl<'a> SharedObjects<'a> {
         inputs.chain(self.behind.iter().map(|(_, o)| *o)).any(|object| object.satisfies_link(name))
     }
 
-    /// Adds the names that libraries behind the inputs leave undefined.
+    /// Adds to `coverage` the names that libraries behind the inputs leave undefined.
     pub(super) fn add_undefined(
         &self,
         question: &CoverageQuestion<'_>,
@@ -208,7 +207,7 @@ impl<'a> SharedObjects<'a> {
     }
 
     /// Removes and returns the undefined names to which only shared objects refer, if a library was
-    /// not found. That library may define them.
+    /// not found. That library may define these names.
     pub(super) fn take_unsure(
         &self,
         question: &CoverageQuestion<'_>,
@@ -228,8 +227,8 @@ impl<'a> SharedObjects<'a> {
     }
 
     /// The names to which the libraries behind the inputs refer and that no file of the link
-    /// defines. As referrers, these libraries have the indices after the last root, in the order of
-    /// [`Self::paths`].
+    /// defines. In the referrers, the indices after the last root stand for these libraries, in the
+    /// order of [`Self::paths`].
     fn undefined_behind(
         &self,
         question: &CoverageQuestion<'_>,

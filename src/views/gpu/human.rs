@@ -18,7 +18,7 @@ use std::io::{self, Write};
 /// Maximum number of entries of files, and of findings, without `-v`.
 const MOST: usize = 40;
 /// Maximum number of members with device code that have entries of their own. An archive with more
-/// such members has one entry. With `-v`, each member has its own entry.
+/// than this number has one entry. With `-v`, each member has its own entry.
 const MOST_MEMBERS: usize = 4;
 /// Minimum width, in characters, of the column of one library in the matrix.
 const CELL_WIDTH: usize = 4;
@@ -47,11 +47,13 @@ pub(super) fn render(
 #[derive(Default)]
 struct ContainerGroup<'a> {
     containers: Vec<&'a Container>,
-    /// Number of wrappers whose code is in kpack files.
+    /// Number of wrappers (through which programs register device code) whose code is in kpack
+    /// files.
     kpack: usize,
     /// The paths of these kpack files.
     kpack_paths: BTreeSet<&'a [u8]>,
-    /// Number of members of the archive. 0 if each member has its own entry.
+    /// Number of archive members with device code, if they share this entry. 0 if each member has
+    /// its own entry.
     members: usize,
 }
 
@@ -215,7 +217,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
     out
 }
 
-/// The letter of a coverage in the matrix.
+/// The letter that stands for a coverage in the matrix.
 fn letter(coverage: DeviceCoverage) -> &'static str {
     match coverage {
         DeviceCoverage::Exact => "E",

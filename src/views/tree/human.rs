@@ -74,7 +74,7 @@ struct TreePage<'a, 't> {
     rows: Vec<Row<'t>>,
 }
 
-/// Needs of one entry point that are not on the page yet, by the file that has the need.
+/// The needs under one entry point that are not on the page yet, grouped by the file that has them.
 type ByFile<'t> = FastMap<FileId, Vec<&'t TreeEdge>>;
 
 impl<'t> TreePage<'_, 't> {
@@ -134,8 +134,8 @@ impl<'t> TreePage<'_, 't> {
         self.shown.insert(file);
     }
 
-    /// Adds the needs of `file`, and of the files that these needs load. A file that is too deep
-    /// starts a block at the left margin.
+    /// Adds the needs of `file`, and of the files that these needs load. A file deeper than
+    /// [`DEEPEST`] starts a block at the left margin.
     fn blocks(&mut self, file: FileId, by_file: &mut ByFile<'t>) {
         let mut deeper = vec![file];
         let mut first = true;
@@ -240,7 +240,8 @@ impl<'t> TreePage<'_, 't> {
         writeln!(out)
     }
 
-    /// The text about a need: how the loader found the file, and its path.
+    /// The text about a need: how the loader found the file that satisfies it, and the path of this
+    /// file.
     fn found(&self, edge: &TreeEdge, note: &str) -> String {
         let how = format!("{:<8}", edge.how.name());
         if edge.is_missing() {
@@ -359,7 +360,7 @@ fn summary(
     }
 }
 
-/// The entries of preload lists that the loader skips: name, list and reason.
+/// The entries that the loader skips in preload lists: name, list and reason.
 fn skipped_preloads(audit: &Audit) -> BTreeSet<(&[u8], &'static str, &'static str)> {
     let failures = audit.closures.roots.iter().flat_map(Closure::preload_failures);
     order::set(failures.map(|one| (audit.text(one.name), one.source, one.text)))

@@ -1,9 +1,9 @@
 //! `linkaudit tree`: the files that the entry points load, as one graph. A file is one node, even
 //! if several entry points and chains of needs lead to it. A need of a file is one edge.
 //!
-//! An edge starts at the file with the need, and leads to the file that satisfies the need under
-//! the first entry point that loads the former. If another file satisfies the need under another
-//! entry point, there is a further edge.
+//! An edge starts at the file with the need. It leads to the file that satisfies the need under the
+//! first entry point that loads the file with the need. If another file satisfies the need under a
+//! later entry point, there is a further edge.
 
 mod dot;
 mod human;
@@ -68,7 +68,8 @@ pub struct TreeEdge {
     pub path: StrId,
     /// How the loader found the file; [`FoundBy::Missing`] if it found none.
     pub how: FoundBy,
-    /// The object whose DT_RPATH led to the file; `None` if another step of the search found it.
+    /// The object whose DT_RPATH led to the file; `None` if another step of the search found the
+    /// file.
     pub rpath_of: Option<FileId>,
     /// The kind of the need: an entry of the dynamic section, or a preload list.
     pub tag: Tag,
@@ -103,8 +104,8 @@ struct TreeBuilder {
     known: FastSet<NeedKey>,
     led: FastSet<(NeedKey, Option<FileId>)>,
     edges: Vec<TreeEdge>,
-    /// For each entry point, the needs that the loader searched for: indices in `edges`, with the
-    /// resolver's edges.
+    /// For each entry point, the edges for which the loader searched: the index in `edges`, and the
+    /// resolver's edge.
     searched: IdVec<RootId, Vec<(usize, resolve::Edge)>>,
 }
 

@@ -1,4 +1,4 @@
-//! Reads NAME of the command line, which may contain the version of a symbol as `nm`, `readelf` and
+//! Reads NAME of the command line. NAME may contain the version of a symbol, as `nm`, `readelf` and
 //! loaders write it.
 
 /// NAME of the command line, split into name and version. With a version, the answer is only about

@@ -31,8 +31,9 @@ pub struct Copy {
     pub needed_by: Option<FileId>,
 }
 
-/// Other copies of the libraries in `known`: files with the same stem that the entry points `under`
-/// load. They are ordered by entry point, then as in the link map.
+/// Other copies of the libraries in `known`: files that the entry points `under` load and whose
+/// soname is the same without its version. The copies are ordered by entry point, then as in the
+/// link map.
 pub(super) fn copies(audit: &Audit, known: &FastSet<FileId>, under: &[RootId]) -> Vec<Copy> {
     let name = |file: &FileId| stem(audit.corpus.files[*file].library_name());
     let stems: FastSet<&[u8]> = known.iter().map(name).collect();
@@ -55,7 +56,8 @@ pub(super) fn copies(audit: &Audit, known: &FastSet<FileId>, under: &[RootId]) -
 }
 
 /// At most [`MOST`] files with the needed `name`, except `found`, the file that satisfies the need
-/// of `requester`. The loader would take such a file if LD_LIBRARY_PATH contained its directory.
+/// of `requester`. The loader would take one of these files if LD_LIBRARY_PATH contained the
+/// directory of that file.
 pub(super) fn instead(
     audit: &Audit,
     name: &[u8],

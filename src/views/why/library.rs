@@ -50,7 +50,8 @@ pub struct LibraryRequester {
     pub opened: StrId,
     /// How the loader found that file; [`FoundBy::Missing`] if it found none.
     pub how: FoundBy,
-    /// The object whose DT_RPATH led to the file; `None` if another step of the search found it.
+    /// The object whose DT_RPATH led to the file; `None` if another step of the search found the
+    /// file.
     pub rpath_of: Option<FileId>,
     /// The entry points under which the need leads to `to`. With `--under`, only the selected one.
     pub roots: Vec<RootId>,

@@ -64,7 +64,7 @@ pub enum Answer {
 }
 
 impl Why {
-    /// The answer about `name`, which is raw or demangled. `tree` is read for missing facts.
+    /// The answer about `name`, which is raw or demangled. Missing facts are read from `tree`.
     pub fn new(
         name: &[u8],
         under: Option<Under>,

@@ -50,8 +50,8 @@ pub(super) fn raw(name: &[u8], view: View<'_>, corpus: &Corpus) -> RequestedName
 }
 
 /// The symbols to which files refer with the version `version`, as `NAME@VERSION`. If `under` is
-/// given, the result has only symbols to which these files refer. `None` if no audited file needs
-/// the version, or if a file defines or refers to a symbol called `version`.
+/// given, the result has only symbols to which the files in `under` refer. `None` if no audited
+/// file needs the version, or if a file defines or refers to a symbol called `version`.
 pub(super) fn of_version(
     version: &[u8],
     audit: &Audit,
@@ -273,8 +273,8 @@ pub(super) fn near(name: &[u8], audit: &Audit, graph: &LoadTree) -> Vec<Vec<u8>>
 }
 
 /// Names of C++ and Rust whose last components are similar to `text`. For text without `::`, the
-/// result has the members with exactly that name, or else the members of a class or namespace
-/// `text`.
+/// result has the members that are named exactly `text`. If there are none, it has the members of a
+/// class or namespace `text`.
 fn near_qualified(text: &str, audit: &Audit) -> Vec<Vec<u8>> {
     let Some(typed) = Qualified::new(text) else { return Vec::new() };
     let Some(own) = typed.end(typed.depth()) else { return Vec::new() };

@@ -147,8 +147,8 @@ impl<'t> Qualified<'t> {
 
     /// True if this NAME of the command line means the symbol `whole`: `Shape::id` means
     /// `ns::Shape::id(int)`. Parameters, `[abi:…]` tags and template arguments may be omitted. A
-    /// name with one component must be the whole name, except in the name of a generated table
-    /// (`vtable for Shape`).
+    /// NAME with one component means only symbols whose names have one component, except for
+    /// generated tables (`vtable for Shape`).
     pub(super) fn means(&self, whole: &Self) -> bool {
         let Some(before) = whole.components.len().checked_sub(self.components.len()) else {
             return false;

@@ -27,7 +27,8 @@ pub struct SymbolProvider {
     pub symbol: Vec<u8>,
     /// The version of the definition; `None` if it has none.
     pub version: Option<Vec<u8>>,
-    /// True if a link with the file uses this definition. Its version is then written with `@@`.
+    /// True if linkers bind references to this definition when they link with the file. The version
+    /// of the definition is then written with `@@`.
     pub default: bool,
     /// The binding of the definition.
     pub bind: Bind,
@@ -118,7 +119,7 @@ pub struct ReferenceBinding {
     pub used: bool,
     /// True if the loader stops before it binds the reference.
     pub stopped: bool,
-    /// The diagnosis of an undefined reference; `None` for references without one.
+    /// The diagnosis of an undefined reference; `None` for references without a diagnosis.
     pub state: Option<ReferenceState>,
     /// The files in which the loader searched, up to the definition. `Some` only with `--under`,
     /// and if a relocation uses the reference.
@@ -237,8 +238,8 @@ impl SymbolAnswer {
         named.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Drops definitions outside of all scopes. If a strong reference is undefined, they are
-    /// candidates and stay.
+    /// Drops definitions outside of all scopes. If a strong reference is undefined, these
+    /// definitions are candidates and stay.
     fn drop_outside(&mut self) {
         if self.requesters.iter().any(|r| !r.weak && r.bound.iter().any(ReferenceBinding::is_open))
         {
@@ -413,8 +414,8 @@ impl SymbolAnswerBuilder<'_> {
         }
     }
 
-    /// True if a file refers to the symbol or defines it. With a version in NAME, the file must do
-    /// so with this version.
+    /// True if a file refers to the symbol or defines it. With a version in NAME, the reference or
+    /// definition must have this version.
     fn is_known(&self) -> bool {
         let Some(wanted) = self.part.version else {
             let in_archive = self.found.archives.iter().any(|(_, list)| !list.is_empty());

@@ -111,7 +111,8 @@ impl WhyPage<'_> {
         self.detail(label, &format!("{number}: {names}"))
     }
 
-    /// Writes the candidates and next steps that `check` reports for these references.
+    /// Writes the candidates and next steps that `check` reports for the undefined references of
+    /// the answer.
     pub(super) fn steps(&mut self, symbol: &SymbolAnswer) -> io::Result<()> {
         let audit = self.audit;
         let requesters = || symbol.requesters.iter();

@@ -1,8 +1,8 @@
-//! Checks paths in text files that programs read or run. These are scripts, systemd units, desktop
-//! files, flags of compiler wrappers, specs of GCC and libtool archives. Manifests of Vulkan, EGL
-//! and OpenCL drivers, and search paths of Python and ldconfig, are checked too. A missing path is
-//! reported only if it is in the prefix or store of the text file, and only if its meaning is
-//! certain.
+//! Checks the paths in text files that programs read or run. These text files are scripts, systemd
+//! units, desktop files, flags of compiler wrappers, specs of GCC and libtool archives. Manifests
+//! of Vulkan, EGL and OpenCL drivers, and search paths of Python and ldconfig, are checked too. A
+//! missing path is reported only if it is in the prefix or store of the text file, and only if its
+//! meaning is certain.
 
 mod places;
 mod specs;
@@ -213,7 +213,8 @@ impl PathCheck<'_> {
     }
 
     /// True if a path belongs to the package of the text file and does not exist. False for a path
-    /// in a directory that a running system fills (`/run`, `/var`), unless the prefix is there too.
+    /// in a directory that a running system fills (`/run`, `/var`), unless the prefix of the text
+    /// file is there too.
     fn is_absent(&self, path: &Path) -> bool {
         let own = self.prefixes.locate(self.file).prefix;
         let in_store = |path: &Path| path.ancestors().any(is_store);
@@ -294,7 +295,7 @@ impl PathCheck<'_> {
     }
 
     /// Checks the directory of device libraries in `--rocm-device-lib-path=DIR` or
-    /// `--hip-device-lib-path=DIR`. True if the word is such a flag.
+    /// `--hip-device-lib-path=DIR`. True if `word` is one of these flags.
     fn bitcode(&mut self, word: &[u8]) -> bool {
         let flags = ["--rocm-device-lib-path=", "--hip-device-lib-path="];
         let Some(dir) = flags.iter().find_map(|flag| word.strip_prefix(flag.as_bytes())) else {
@@ -336,9 +337,9 @@ impl PathCheck<'_> {
         }
     }
 
-    /// Checks a compiler of ROCm that a script starts by its name, or by a path that begins with
-    /// a variable. If one of ROCm's program directories in the prefix has `clang`, one of them
-    /// must have the compiler.
+    /// Checks a compiler of ROCm that a script starts by its name, or by a path that begins with a
+    /// variable. If one of ROCm's program directories in the prefix has `clang`, one of these
+    /// directories must have the compiler.
     fn rocm_compiler(&mut self, program: &[u8]) {
         let (above, name) = match memchr::memrchr(b'/', program) {
             Some(at) => (&program[..at], &program[at + 1..]),

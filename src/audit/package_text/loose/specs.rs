@@ -1,5 +1,5 @@
 //! Lists the paths that a specs file of GCC names for compilations and links, and the flags and
-//! libraries that it adds to every link. `mod.rs` checks them.
+//! libraries that the file adds to every link. `mod.rs` checks these paths, flags and libraries.
 
 use crate::format::gcc_specs::{Specs, SpecsWord};
 

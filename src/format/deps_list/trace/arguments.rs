@@ -18,7 +18,7 @@ pub(super) struct Words {
 /// How an argument was written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Notation {
-    /// Without quotes and references, so that it may be a keyword.
+    /// Without quotes and references. The argument may be a keyword.
     Plain,
     /// In quotes or brackets.
     Quoted,
@@ -27,7 +27,7 @@ enum Notation {
 }
 
 impl Words {
-    /// The text of an argument that may be a keyword. Empty for others.
+    /// The text of an argument that may be a keyword. Empty for other arguments.
     pub(super) fn keyword(&self) -> &[u8] {
         match &*self.words {
             [word] if self.notation == Notation::Plain => &word.text,
@@ -82,8 +82,8 @@ impl Run<'_> {
         out
     }
 
-    /// True if the set gets no new name: one of `values` is the name already, or the trace has no
-    /// new name for the set.
+    /// True if the set gets no new name: the trace has none for the set, or one of `values` is this
+    /// name already.
     fn lists(&self, set: usize, values: &[Argument]) -> bool {
         let Some(new) = self.news.get(&set) else { return true };
         values.iter().any(|value| elements(self.bytes(value)).any(|text| text == new.text))
@@ -139,7 +139,7 @@ impl Run<'_> {
         (is_new || new.siblings.contains(text)).then_some(Mark { set, is_new })
     }
 
-    /// The words of a text after its references were replaced.
+    /// The words of a text, with its references replaced by values.
     pub(super) fn expanded(&self, text: &[u8], depth: usize) -> Vec<Word> {
         let Some(begin) = memchr::memmem::find(text, b"${").filter(|_| depth < DEEPEST) else {
             let is_empty = text.is_empty();

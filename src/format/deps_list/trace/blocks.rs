@@ -87,8 +87,9 @@ impl Run<'_> {
         (self.join(ways, all), at + 1)
     }
 
-    /// Merges the states of the ways that skip the least code, and continues with the result. The
-    /// states of the other ways wait in `early` for the end of the loop or call that they left.
+    /// Joins `ways`: how each arm or round ended, and its final state. Execution continues with the
+    /// merged states of the ways that skip the least code. The other states wait in `early` for the
+    /// end of the loop or call that they left.
     fn join(&mut self, ways: Vec<(Flow, State)>, condition: u64) -> Flow {
         let nearest = [Flow::Next, Flow::Continue, Flow::Break, Flow::Return, Flow::Stop];
         let next = nearest.into_iter().find(|flow| ways.iter().any(|(way, _)| way == flow));
@@ -152,7 +153,7 @@ impl Run<'_> {
         if flow == Flow::Break { Flow::Next } else { flow }
     }
 
-    /// The variables of a loop, and the values that they get one after the other.
+    /// The variables of a loop, and the values that the variables get one after the other.
     fn items(&self, arguments: &[Words]) -> (Vec<Vec<u8>>, Vec<Vec<Word>>) {
         let keyword = |word: &Words| matches!(word.keyword(), b"IN" | b"RANGE");
         let (names, rest) = match arguments.iter().position(keyword) {
@@ -187,8 +188,8 @@ impl Run<'_> {
         (names, items)
     }
 
-    /// Runs a `while()` loop for zero, one and two rounds, and merges the results. Two rounds
-    /// represent any higher number.
+    /// Runs a `while()` loop for zero, one and two rounds, and merges the results. Two rounds also
+    /// stand for any higher number of rounds.
     fn repeat(&mut self, at: usize, step: &Step) -> Flow {
         let (_, condition) = self.condition(step);
         let from = self.early.len();

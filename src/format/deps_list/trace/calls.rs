@@ -54,7 +54,7 @@ impl Run<'_> {
         out
     }
 
-    /// Runs a function that another file may call: its parameters are unknown. Its changes to
+    /// Runs a function that another file may call: its parameters are unknown. The changes to
     /// variables are dropped, because it is unknown when the function runs.
     pub(super) fn uncalled(&mut self, at: usize) {
         let program = self.program;
@@ -71,8 +71,8 @@ impl Run<'_> {
         }
     }
 
-    /// Runs an unknown command. It may link its values, add them to the variables that its
-    /// arguments name, and change these variables.
+    /// Runs an unknown command. The command may link its values, and may add them to the variables
+    /// that its arguments name. It may also change these variables in other ways.
     pub(super) fn unknown(&mut self, name: &[u8], arguments: &[Words]) -> Flow {
         self.components(name);
         let words = joined(arguments);

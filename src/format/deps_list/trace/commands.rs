@@ -96,8 +96,8 @@ impl Run<'_> {
         }
     }
 
-    /// Calls `change` with the variable `name`. If the name has unknown parts, the words of all
-    /// variables that it may name get a doubt.
+    /// Calls `change` with the variable `name`. If the name has unknown parts, the words of every
+    /// variable that it may stand for get a doubt.
     pub(super) fn named(&mut self, name: &Words, change: impl Fn(&mut State, &[u8])) {
         match name.name() {
             Some(name) if !is_open(name) => change(&mut self.state, name),
@@ -110,7 +110,7 @@ impl Run<'_> {
         }
     }
 
-    /// Adds a doubt to the words of all variables for which `is` is true.
+    /// Adds a doubt to all words of the variables whose names `is` accepts.
     fn doubt_all(&mut self, is: impl Fn(&[u8]) -> bool, condition: u64) {
         let scope = self.state.scopes.last();
         let names = scope.into_iter().flat_map(|scope| scope.keys());
@@ -120,8 +120,8 @@ impl Run<'_> {
         }
     }
 
-    /// Adds a doubt to the words of a variable for which `is` is true. Each word gets a doubt of
-    /// its own.
+    /// Adds a doubt to each word that `is` accepts in the variable `name`. Each word gets a doubt
+    /// of its own.
     pub(super) fn doubt(&mut self, name: &[u8], condition: u64, is: impl Fn(&Word) -> bool) {
         let (line, mut lost) = (self.line, Vec::new());
         let condition = hash(&(condition, line)) | 1;
@@ -154,8 +154,8 @@ impl Run<'_> {
         );
     }
 
-    /// Sets a variable of the caller. Outside of functions, the caller may be another file, which
-    /// may link the words.
+    /// Sets a variable of the caller. Outside of functions, the caller is perhaps another file,
+    /// which may link the words.
     fn hand_up(&mut self, name: &Words, words: Vec<Word>) {
         let level = self.state.scopes.len();
         let Some(outer) = level.checked_sub(2) else {
@@ -262,7 +262,8 @@ impl Run<'_> {
     }
 }
 
-/// True for the path of a file. A module has only a name, and is assumed not to change lists.
+/// True for the path of a file. Modules are included by a bare name, and are assumed not to change
+/// lists.
 fn is_path(file: &Words) -> bool {
     let is = |word: &Word| word.text.contains(&b'/') || word.text.ends_with(b".cmake");
     file.words.iter().any(is)

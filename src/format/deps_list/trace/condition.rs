@@ -46,8 +46,8 @@ const MOST_GROUPS: usize = 100;
 type Rest<'a> = std::iter::Peekable<std::slice::Iter<'a, Words>>;
 
 impl Run<'_> {
-    /// The result of the condition of an arm, and a hash of its words and of the variables that it
-    /// names.
+    /// The result of an arm's condition, and a hash of the condition's words and of the variables
+    /// that they name.
     pub(super) fn condition(&mut self, step: &Step) -> (Truth, u64) {
         if step.name == b"else" {
             return (Truth::True, 0);
@@ -127,8 +127,8 @@ impl Run<'_> {
         self.compare(first, operator.keyword(), second).unwrap_or(Truth::Unknown)
     }
 
-    /// The value of the variable that `word` names, or the text of `word` if it names none. `None`
-    /// if the value is unknown or depends on policy CMP0054.
+    /// The value of the variable that `word` names, or the text of `word` if no variable has that
+    /// name. `None` if the value is unknown or depends on policy CMP0054.
     fn operand(&self, word: &Words) -> Option<Vec<u8>> {
         let text = word.text()?;
         match self.state.get(text) {
@@ -164,8 +164,8 @@ impl Run<'_> {
         }
     }
 
-    /// The truth of a word in `if()`: of a constant of CMake, such as `ON`, or of the known value
-    /// of a variable. Unknown for other words.
+    /// The truth of a word in `if()`. It is known for a constant of CMake, such as `ON`, and for a
+    /// variable whose value is known.
     fn constant(&self, word: &Words) -> Truth {
         let Some(text) = word.text() else { return Truth::Unknown };
         let upper = text.to_ascii_uppercase();

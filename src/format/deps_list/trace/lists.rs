@@ -76,7 +76,7 @@ impl Run<'_> {
         }
     }
 
-    /// Removes the words of a list for which `is` is true.
+    /// Removes the words that `is` accepts from a list.
     fn drop_words(&mut self, list: &Words, is: &dyn Fn(&Word) -> bool) {
         let Some(name) = list.name().map(<[u8]>::to_vec) else { return };
         let (line, mut lost) = (self.line, Vec::new());

@@ -1,10 +1,10 @@
 //! Follows a new name from a set to the links of targets, as CMake would run the commands of the
 //! file. An unknown command may change the variables that its arguments name.
 //!
-//! If the result of a condition is unknown, the trace follows both ways. If a list has a word
-//! after only one of the ways, the word gets a doubt: a hash of its conditions. Words with equal
-//! doubts are in a list under the same conditions. A new name is certain if it has no doubt, or
-//! the same doubt as a listed archive of its set.
+//! If the result of a condition is unknown, the trace follows both ways. If a list has a word after
+//! only one of the ways, the word gets a doubt: a hash of the conditions under which the list has
+//! it. Words with equal doubts are in a list under the same conditions. A new name is certain if it
+//! has no doubt, or the same doubt as a listed archive of its set.
 
 mod arguments;
 mod blocks;
@@ -28,8 +28,8 @@ use state::{Scope, State};
 use std::sync::{Arc, OnceLock};
 use value::Word;
 
-/// True if the regular expression (first argument) matches the word. `None` if the search takes too
-/// long.
+/// True if the regular expression (the first argument) matches the word (the second). `None` if the
+/// search takes too long.
 pub type Matcher<'m> = dyn Fn(&[u8], &[u8]) -> Option<bool> + 'm;
 
 /// The result of following one new name from the sets of a file to the links of targets.
@@ -45,8 +45,8 @@ pub struct Trace<'l> {
     pub steps: usize,
 }
 
-/// The lines of the first command that removes the new name of a set, and of the first that may
-/// remove it.
+/// The lines of two commands: the first that certainly removes the new name of a set, and the first
+/// that may remove it.
 #[derive(Clone, Copy, Default)]
 struct Losses {
     certain: Option<u32>,
@@ -70,7 +70,7 @@ pub enum Fate {
 struct NewWord {
     /// The text that an insertion writes for the name.
     text: Vec<u8>,
-    /// The name of its archive, if the text is a component of LLVM.
+    /// The name of the archive, if the text is a component of LLVM.
     archive: Option<Vec<u8>>,
     /// The texts of the archives that the set lists.
     siblings: FastSet<Vec<u8>>,
@@ -78,7 +78,7 @@ struct NewWord {
 
 impl DepsList {
     /// Follows `name` from each set of `identified` in at most `most` steps. `identified` is this
-    /// list after [`Self::identify`]; it may have fewer sets.
+    /// list after [`Self::identify`], perhaps without some of the sets.
     pub fn trace(
         &self,
         identified: &Self,
@@ -119,7 +119,7 @@ struct Found {
     new: FastSet<u64>,
     siblings: FastSet<u64>,
     /// True if a variable has archives of the set, but a command removed the set's new name from
-    /// it, or may have done so.
+    /// that variable, or may have removed it.
     is_lost: bool,
 }
 
@@ -174,7 +174,8 @@ impl Trace<'_> {
     }
 
     /// For each set, the words of the set in the links of each target. If no target links the set,
-    /// other files or unknown commands may link its variables, so their words are used.
+    /// other files or unknown commands may link its words. The words of the set in variables and in
+    /// the links of unknown targets are used then.
     fn each(&self) -> FastMap<usize, Vec<Found>> {
         let mut out: FastMap<usize, Vec<Found>> = FastMap::default();
         let targets: FastSet<&[u8]> = self.targets().collect();
@@ -202,8 +203,8 @@ impl Trace<'_> {
         out
     }
 
-    /// The words that commands give to the target itself, without those of the targets that it
-    /// links.
+    /// The words that commands give to the target itself, without the words of the targets that
+    /// this target links.
     fn direct(&self, target: &[u8]) -> Links {
         let mut links = Links::default();
         for word in Scope::ALL.iter().flat_map(|scope| self.state.link(target, *scope)) {

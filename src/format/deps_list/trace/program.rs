@@ -9,14 +9,14 @@ const BLOCKS: [&[u8]; 6] = [b"if", b"foreach", b"while", b"function", b"macro", 
 
 /// One command.
 pub(in super::super) struct Step {
-    /// Its name in lower case.
+    /// The command's name in lower case.
     pub(super) name: Vec<u8>,
     pub(super) call: CommandInvocation,
     /// For the start of a block or an arm: the index of the next arm or of the end. For other
     /// commands: their own index.
     pub(super) next: usize,
-    /// The sets in its arguments: each set's number, the index of its first argument, and the index
-    /// after its last one.
+    /// The sets in the command's arguments: each set's number, the index of its first argument, and
+    /// the index after its last one.
     pub(super) sets: Vec<(usize, usize, usize)>,
 }
 

@@ -48,7 +48,8 @@ impl State {
         }
     }
 
-    /// Applies `change` to the words of the variable, if the file sets it.
+    /// Applies `change` to the words of the variable `name`, if the current scope has this
+    /// variable.
     pub(super) fn change(&mut self, name: &[u8], change: impl FnOnce(&mut Vec<Word>)) {
         let Some(scope) = self.scopes.last_mut().filter(|scope| scope.contains_key(name)) else {
             return;
@@ -74,8 +75,8 @@ impl State {
         Arc::make_mut(value).extend(words);
     }
 
-    /// Drops the private or the interface values of a target. Its public values are in both scopes,
-    /// so they stay in the other one.
+    /// Drops the private or the interface values of a target. Public values count in both scopes,
+    /// so they stay in the scope that is not dropped.
     pub(super) fn clear_link(&mut self, target: &[u8], scope: Scope) {
         let other = if scope == Scope::Private { Scope::Interface } else { Scope::Private };
         let words = self.link(target, Scope::Public).to_vec();
@@ -86,8 +87,8 @@ impl State {
         self.add_link(target, other, words);
     }
 
-    /// Merges into this state the state after the other way of a condition. `condition` is a hash
-    /// of that condition. Inner scopes that only one of the two states has are dropped.
+    /// Merges `other`, the state after the other way of a condition, into this state. `condition`
+    /// is a hash of that condition. Inner scopes that only one of the two states has are dropped.
     pub(super) fn merge(&mut self, other: &Self, condition: u64) {
         self.scopes.truncate(other.scopes.len());
         for (own, other) in self.scopes.iter_mut().zip(&other.scopes) {

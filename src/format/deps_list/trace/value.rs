@@ -50,7 +50,7 @@ impl Word {
         Self { doubt: mixed(self.doubt, condition), ..self.clone() }
     }
 
-    /// The word under a further condition of its own.
+    /// The word under a further condition, which no other word shares.
     pub(super) fn apart(&self, condition: u64) -> Self {
         self.under(hash(&(condition, &self.text, self.mark)))
     }
@@ -89,8 +89,8 @@ pub(super) fn distinct(words: Vec<Word>) -> Vec<Word> {
     if words.len() < 2 { words } else { words.into_iter().filter(is_new).collect() }
 }
 
-/// The words of a list after two ways of a condition. Words of both ways do not change, and other
-/// words get a doubt.
+/// The words of a list after two ways of a condition. Words that the list has after both ways do
+/// not change. All other words get a doubt.
 pub(super) fn merged(first: &[Word], second: &[Word], condition: u64) -> Vec<Word> {
     let same = first.iter().zip(second).take_while(|(a, b)| a == b).count();
     let (common, first) = first.split_at(same);

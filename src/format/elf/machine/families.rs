@@ -6,8 +6,8 @@ use super::kinds;
 use super::{Flags, Guard, IdentRules, Info, Machine};
 use object::elf;
 
-/// x86, PowerPC, SPARC and RISC-V: `libc-abis` lists IFUNC besides UNIQUE and ABSOLUTE. So the
-/// bound for GNU is higher by one than in [`IdentRules::PLAIN`].
+/// x86, PowerPC, SPARC and RISC-V: their `libc-abis` lists IFUNC besides UNIQUE and ABSOLUTE. The
+/// bound for GNU is therefore higher by one than in [`IdentRules::PLAIN`].
 const IDENT_IFUNC: IdentRules = IdentRules { osabi: None, below: (1, 4) };
 /// MIPS (`sysdeps/unix/sysv/linux/mips`): the ABI versions after 0 are MIPS_PLT, UNIQUE,
 /// MIPS_O32_FP64, ABSOLUTE and MIPS_XHASH.
@@ -142,7 +142,7 @@ pub(super) const RISCV32: Machine = Machine {
 pub(super) const RISCV_SOFT: Flags = Flags::new(RISCV_FLOAT, &[elf::EF_RISCV_FLOAT_ABI_SOFT.0]);
 pub(super) const RISCV_SINGLE: Flags = Flags::new(RISCV_FLOAT, &[elf::EF_RISCV_FLOAT_ABI_SINGLE.0]);
 
-/// Little-endian 64-bit PowerPC with the ELFv2 ABI. An object without an ABI in e_flags has the
+/// Little-endian 64-bit PowerPC with the ELFv2 ABI. An object that states no ABI in e_flags has the
 /// usual ABI of its byte order.
 pub(super) const PPC64LE: Machine = Machine {
     name: "ppc64le",
@@ -207,8 +207,8 @@ pub(super) const S390: Machine = Machine {
 
 const NAN2008: u32 = elf::EF_MIPS_NAN2008.0;
 const ABI2: u32 = elf::EF_MIPS_ABI2.0;
-/// The bits of e_flags that select a row for MIPS. The mask includes EF_MIPS_FP64, and no row has
-/// this bit, because no loader accepts an object with it.
+/// The bits of e_flags that select a row for MIPS. The mask includes EF_MIPS_FP64, but no row has
+/// this bit: no loader accepts an object with EF_MIPS_FP64.
 const MIPS_ABI: u32 = NAN2008 | elf::EF_MIPS_FP64.0;
 const MIPS32_ABI: u32 = MIPS_ABI | ABI2;
 const N8_LOADER: &[&str] = &["/lib/ld-linux-mipsn8.so.1"];

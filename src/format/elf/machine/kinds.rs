@@ -18,8 +18,8 @@ pub(super) struct Kinds {
     /// All other types of `ELF_RTYPE_CLASS_PLT`.
     plt: &'static [Span],
     copy: Option<Type>,
-    /// Types of the class `rest` that the loader knows. The loader stops at other types of this
-    /// class (`elf/dl-reloc.c`, `_dl_reloc_bad_type`). `None` if no complete list is known.
+    /// The types of the class `rest` that the loader knows. The loader stops at all other types of
+    /// this class (`elf/dl-reloc.c`, `_dl_reloc_bad_type`). `None` if no complete list is known.
     known: Option<&'static [Span]>,
     /// The class of all other types.
     rest: LookupClass,

@@ -18,8 +18,8 @@ pub enum LookupClass {
     Plain,
     /// `ELF_RTYPE_CLASS_PLT`: an undefined entry does not match.
     Plt {
-        /// True for a jump slot. The loader binds it at the first call, unless it binds the whole
-        /// object at load.
+        /// True for a jump slot. The loader binds the slot at the first call, unless all symbols of
+        /// the object are bound at load.
         slot: bool,
     },
     /// `ELF_RTYPE_CLASS_COPY`: the lookup skips the program itself.
@@ -54,9 +54,9 @@ pub struct Machine {
     info: Info,
     /// True if a word of DT_HASH has 64 bits (`bits/elfclass.h`, `Elf_Symndx`).
     pub(super) wide_hash: bool,
-    /// True for MIPS. The loader for MIPS also looks up the symbols of the global offset table.
-    /// This loader uses an undefined symbol as a definition only if st_other has `STO_MIPS_PLT`.
-    /// DT_MIPS_XHASH replaces DT_GNU_HASH.
+    /// True for MIPS. The loader for MIPS also looks up the symbols of the global offset table, and
+    /// reads DT_MIPS_XHASH instead of DT_GNU_HASH. It uses an undefined symbol as a definition only
+    /// if st_other has `STO_MIPS_PLT`.
     pub(super) is_mips: bool,
     /// The smallest page size of a kernel for this machine, in bytes.
     pub(super) page: u64,
@@ -95,7 +95,8 @@ impl Flags {
     }
 }
 
-/// The loader's reaction to an object that has the same e_machine, but the e_flags of another row.
+/// The loader's reaction to an object whose e_machine matches the row, and whose e_flags match
+/// another row.
 #[derive(Clone, Copy)]
 enum Guard {
     /// The loader skips objects of other rows (`elf_machine_matches_host`).
@@ -226,7 +227,7 @@ pub fn name(target: Target) -> String {
     }
 }
 
-/// True if code for this e_machine never runs under a loader: code for a GPU, and BPF.
+/// True for the e_machine of code that never runs under a loader: code for a GPU, and BPF.
 pub fn is_device(machine: u16) -> bool {
     matches!(elf::Machine(machine), elf::EM_AMDGPU | elf::EM_CUDA | elf::EM_BPF)
 }

@@ -68,7 +68,7 @@ fn entry(
     if style.quiet { Ok(()) } else { writeln!(out) }
 }
 
-/// Writes the heading of an archive, wrapped: its path is never split.
+/// Writes the heading of an archive, wrapped. The path in the heading is never split.
 fn title(
     path: &str,
     text: &str,

@@ -33,7 +33,8 @@ pub struct InstalledArchives {
 pub struct BrokenArchive {
     /// The archive with its undefined and unknown names.
     pub found: Unlinkable,
-    /// Other such archives, if all of their members are also in this archive.
+    /// Other archives with undefined or unknown names, if all of their members are in this archive
+    /// too.
     pub parts: Vec<ArchiveId>,
 }
 
@@ -96,8 +97,8 @@ impl ArchiveAnswer {
     }
 }
 
-/// An entry for each archive of `found`. An archive whose members are all in another one has no
-/// entry: it is in the `parts` of that archive.
+/// An entry for each archive of `found`. An archive whose members are all in another archive has no
+/// entry: it is in the `parts` of the other archive.
 fn broken(audit: &Audit, found: Vec<Unlinkable>) -> Vec<BrokenArchive> {
     let library = &audit.library;
     let archives: Vec<ArchiveId> = found.iter().map(|one| one.archive).collect();
