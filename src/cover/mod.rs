@@ -153,7 +153,8 @@ impl<'a> CoverageQuestion<'a> {
         self.roots.get(root).is_some_and(|root| root.linked && root.input)
     }
 
-    /// The name of a shared object of `link` in DT_NEEDED entries. `root` is an index in `roots`.
+    /// The name that DT_NEEDED entries have for a shared object that is an input of `link`.
+    /// `root` is an index in `roots`.
     fn needed_name(&self, link: &Link, root: usize) -> &'a [u8] {
         let object = self.objects.get(root).copied().flatten();
         link.needed_name(root, &self.roots[root], object)

@@ -3,17 +3,18 @@
 //!
 //! 1. the library with the same soname; if there are several, the one at the same path or in a
 //!    directory of the same name
-//! 2. the file at the same path, or the target of a link at this path; then the file at the path of
-//!    another name of the old file
+//! 2. the new file at the old path, or the target of a new link at the old path; then the new file
+//!    at the path of an old link (symbolic or hard) to the old file
 //! 3. a library in the same directory with the same stem of the soname, or a program of the same
 //!    name in any directory
 //! 4. the file at the same path if version numbers are ignored
 //! 5. the library with the same stem of the soname
 //! 6. the library with the largest part of the old library's exports
 //!
-//! A file has no counterpart if the other side could not read the path of its counterpart.
+//! A file is not paired if the other side could not read the path at which its counterpart would
+//! be.
 //!
-//! Through links (2.), one new file may be the counterpart of several old files. If links to an old
+//! Because of links (item 2), one new file may be the counterpart of several old files. If links to an old
 //! file became separate files, the old file has several counterparts.
 
 use super::numbers::without_numbers;

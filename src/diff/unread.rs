@@ -78,8 +78,8 @@ impl<'a> UnreadPaths<'a> {
         self.releases.get(&without_numbers(path)).copied()
     }
 
-    /// The finding of this side about an unread file or directory that hides `finding`, a finding
-    /// of the other side. The unread path is the path of `finding`, or a directory above it.
+    /// `finding` is a finding of the other side. If this side could not read the path of `finding`
+    /// or a directory above it, returns this side's finding about the unread path.
     pub(super) fn hides(&self, finding: &ReportFinding) -> Option<&'a ReportFinding> {
         around(&below(finding), |path| self.by_path.get(path).copied())
     }

@@ -42,8 +42,8 @@ impl FixPlan {
         self.libraries.get(file).map_or(file, PathBuf::as_path)
     }
 
-    /// Fills `link_by`. For each option, linkers search all directories of the link line, in the
-    /// order of the line. In each directory, they prefer `libNAME.so` to `libNAME.a`.
+    /// Fills `link_by`. For each `-lNAME`, linkers search all `-L` directories of the link line,
+    /// in their order on the line. In each directory, they prefer `libNAME.so` to `libNAME.a`.
     pub(super) fn find_link_forms(&mut self, tree: &dyn Tree) {
         let mut dirs: Vec<&Path> = Vec::new();
         let mut forms = BTreeMap::new();

@@ -106,8 +106,8 @@ fn candidates(audit: &Audit, file: FileId, is_solved: &dyn Fn(&[u8]) -> bool) ->
 struct Verified {
     after: BTreeSet<LoadError>,
     new: BTreeSet<LoadError>,
-    /// The libraries that the loader searches for by their soname. The loader may take another file
-    /// of this soname.
+    /// The libraries that the loader searches for by their soname. For each, the loader may find
+    /// another file that has the same soname.
     searched: BTreeSet<FileId>,
     /// An added library that needs symbols of a host program, although the file itself needs none.
     plugin: Option<FileId>,

@@ -21,8 +21,8 @@ pub struct Chain {
     pub left_out: usize,
 }
 
-/// For each module, the length of its chain, and the hop at which the head of the shortened chain
-/// ends. This is hop number `MOST / 2`, or the last hop of a shorter chain.
+/// For each module, the length of its chain, and hop number `MOST / 2` of this chain: the last hop
+/// that is shown before the omitted middle. If the chain has fewer hops, its last hop.
 #[derive(Debug, Default)]
 pub(super) struct Depths(OnceLock<Vec<(u32, ModuleId)>>);
 

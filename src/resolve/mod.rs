@@ -186,8 +186,8 @@ pub struct Closure {
 struct LinkMap {
     /// The closure of the host program. Its modules precede those of this link map.
     base: Option<Arc<Closure>>,
-    /// New names by which DT_NEEDED entries of the plugin matched modules of the host program, each
-    /// with its module.
+    /// Names that DT_NEEDED entries of the plugin and its libraries added to modules of the host
+    /// program, each with the module that has it.
     renamed: Vec<(ModuleId, StrId)>,
     /// The module of the entry point's own file.
     start: ModuleId,

@@ -51,7 +51,8 @@ pub(super) fn is_in_std(name: &[u8]) -> bool {
     first.is_some_and(|(first, _)| first.first() == Some(&b'S'))
 }
 
-/// The kind of a vtable or typeinfo, `TV` or `TI`, and the text after it.
+/// For the mangled name of a vtable or typeinfo: `TV` or `TI`, and the text after it. `None` for
+/// other names.
 fn of_class(name: &[u8]) -> Option<(&[u8], &[u8])> {
     let (kind, rest) = name.strip_prefix(b"_Z")?.split_at_checked(2)?;
     [&b"TV"[..], b"TI"].contains(&kind).then_some((kind, rest))

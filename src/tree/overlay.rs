@@ -139,7 +139,8 @@ impl OverlayTree {
         Ok(whole)
     }
 
-    /// This overlay, but directories of the lower tree stay where the upper tree has links.
+    /// This overlay, but a link of the upper tree does not hide a directory of the lower tree at
+    /// the same path.
     #[must_use]
     pub fn keeping_directories(self) -> Self {
         Self { keeps_directories: true, ..self }

@@ -1,9 +1,9 @@
 //! Fingerprints: a finding keeps its fingerprint when its package is rebuilt, even as another
-//! version or at another path. A fingerprint depends only on the finding and on the soname of the
-//! file that the finding is about. A baseline may have several lines with one fingerprint.
+//! version or in another prefix. A fingerprint depends only on the finding and on the soname of
+//! the file that the finding is about. A baseline may have several lines with one fingerprint.
 //!
-//! The first eight digits depend only on the package. From these digits, a run knows which baseline
-//! lines are about packages that it did not audit.
+//! The first eight digits depend only on the name of the package. From these digits, a run knows
+//! which baseline lines are about packages that it did not audit.
 
 use crate::facts::FileFacts;
 use crate::finding::Finding;

@@ -147,7 +147,8 @@ impl Memo {
         self.open.iter().any(|open| open.path == path)
     }
 
-    /// Stores the scope of the innermost package while it requests another one.
+    /// Stores the scope of the innermost package, which is about to request another package.
+    /// [`Self::take`] returns the scope.
     pub(super) fn keep(&mut self, scope: PackageScope) {
         if let Some(open) = self.open.last_mut() {
             open.scope = Some(scope);

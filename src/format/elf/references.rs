@@ -1,6 +1,6 @@
 //! Collects the symbols of an object that the loader may have to bind. The names of these symbols
 //! are hashed at once, while the tables are in the processor's cache. `relocs` reads the
-//! relocations that use the symbols later, and only on demand.
+//! relocations that use these symbols. It reads them later, and only on demand.
 
 use super::hash_table::HashTable;
 use super::header::endian;

@@ -76,7 +76,8 @@ impl LibraryRequester {
 pub struct LibraryAnswer {
     /// The files of the library, in byte order of their paths.
     pub providers: Vec<LibraryProvider>,
-    /// The needs for the library, in byte order of the paths of the files that have them.
+    /// The needs for the library, sorted by the path of the file that has the need (in byte
+    /// order).
     pub requesters: Vec<LibraryRequester>,
     /// Entry points that have the library as interpreter.
     pub programs: Vec<FileId>,

@@ -27,8 +27,9 @@ pub struct SymbolProvider {
     pub symbol: Vec<u8>,
     /// The version of the definition; `None` if it has none.
     pub version: Option<Vec<u8>>,
-    /// True if linkers bind references to this definition when they link with the file. The version
-    /// of the definition is then written with `@@`.
+    /// True if the definition has no version or the default version of its name: linkers then
+    /// bind references without a version to it. A default version is written with `@@`. Always
+    /// false for an archive member.
     pub default: bool,
     /// The binding of the definition.
     pub bind: Bind,
