@@ -1,5 +1,5 @@
-//! The page of a library: the files with its name, then the files that need it. Among the files
-//! that need the library, those for which the loader does not find it come first.
+//! The page of a library: the files with its name, then the files that need it. Of these, the
+//! files for which it is not found come first.
 
 use super::elsewhere::Copy;
 use super::human::{Cell, WhyPage, column};
