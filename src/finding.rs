@@ -234,6 +234,10 @@ pub enum FixKind {
     BuildComponent,
 }
 
+/// The end of the text of a [`Proof::Proven`] whose file has no symbol table (`.symtab`): a hidden
+/// symbol of the file may be a duplicate of a symbol of an added member.
+pub const STRIPPED: &str = "the file is stripped, so duplicates of its hidden symbols are not seen";
+
 /// The verification of a fix.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Proof {

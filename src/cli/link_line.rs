@@ -3,7 +3,7 @@
 //! without effect on members and undefined names, so that you can paste a line of `gcc -###`.
 //! `linker_words` has the tables of linker options.
 
-use super::linker_words::{Effect, LinkerWord, NeededSearch, REPORTED, SYMBOLS};
+use super::linker_words::{ELSEWHERE, Effect, LinkerWord, NeededSearch, REPORTED, SYMBOLS};
 use super::pasted_line::words_of_linker;
 use super::{Cli, LinkerOption, named};
 use crate::id::{FastMap, FastSet};
@@ -300,6 +300,8 @@ impl LeftOut {
     fn add(&mut self, effect: Effect, option: String, (value, linker): (&str, LinkerOption)) {
         let path = Path::new(value);
         match effect {
+            // The response files of `ld.lld --reproduce` have `--chroot .`.
+            Effect::Refused(ELSEWHERE) if value == "." => self.ignored.push(option),
             Effect::Refused(why) => {
                 self.refused.get_or_insert(format!("{option}: {why}"));
             }

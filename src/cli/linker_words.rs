@@ -201,7 +201,7 @@ const LETTERS: &[(char, Effect)] = &[
 
 const COMMON: &str = "this treatment of common symbols is not followed\nhelp: leave it out";
 const DIRECTORIES: &str = "these directories are not searched\nhelp: name them with -L DIR";
-const ELSEWHERE: &str =
+pub(super) const ELSEWHERE: &str =
     "the linker reads its files below another directory\nhelp: start linkaudit there";
 const FORMAT: &str = "the format of the next inputs is not followed\nhelp: name ELF files";
 const GLOB: &str =

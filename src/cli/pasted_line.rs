@@ -19,14 +19,21 @@ const ABOUT: &[&[u8]] = &[
 ];
 
 /// The parts of a response file that have arguments of the linker. Returns all of `text` if no line
-/// of it runs a linker.
+/// of it runs a linker. If a compiler printed the text, its other lines are compiler commands and
+/// messages of the link: only the lines that run the linker count.
 pub(super) fn words_of_linker(text: &[u8]) -> Vec<&[u8]> {
     let lines = || text.split_inclusive(|byte| *byte == b'\n');
     if !lines().any(|line| options(line).is_some()) {
         return vec![text];
     }
-    let rest = lines().filter(|line| !is_about_compiler(line));
-    rest.map(|line| options(line).unwrap_or(line)).collect()
+    let is_printed = lines().any(is_about_compiler);
+    let mut is_open = false;
+    let own = |line| {
+        let own = options(line).or((is_open || !is_printed).then_some(line));
+        is_open = own.is_some_and(|own| own.trim_ascii_end().ends_with(b"\\"));
+        own
+    };
+    lines().filter_map(own).collect()
 }
 
 /// The words after the program in a line that runs a linker; `None` for other lines.
@@ -81,6 +88,9 @@ mod tests {
             let text = format!("Target: x\n\nA_B='-o' 'x'\n {program} -o x a.o\nA_B='-o'\n");
             assert_eq!(words(&text), "-o x a.o", "{program}");
         }
+        let failed =
+            "Target: x\n /usr/lib/cc1 -quiet m.c\n ld -o x \\\n a.o\n/usr/bin/ld: a.o: undefined\n";
+        assert_eq!(words(failed), "-o x \\\n a.o");
         let clang = "Debian clang version 19.1\n \"/usr/bin/ld\" \"-o\" \"x\" \"a.o\"\n";
         assert_eq!(words(clang), "\"-o\" \"x\" \"a.o\"");
         for other in ["-o\nmold\na.o", "-o mold a.o", "A=b a.o", "a.o\n\"b\nc.o\"", "ld/a.o b.o"] {

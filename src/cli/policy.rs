@@ -184,6 +184,11 @@ pub(super) fn command_line() -> Origin {
 fn levels(shared: &SharedOptions) -> Result<Vec<LevelSetting>> {
     let origin = command_line();
     let setting = |(name, level): &(String, _)| {
+        if name == "l" {
+            bail!(
+                "-Wl,: an option of compilers\nhelp: add -### to the compiler's command, and give the linker's line that it prints"
+            );
+        }
         if !rules::catalogue().names(name) {
             let ids = rules::catalogue().rules().iter().map(|known| known.id);
             let names = ids.chain(GROUPS.iter().map(|group| group.name));

@@ -205,12 +205,16 @@ pub struct ListChange {
 }
 
 impl ListChange {
-    /// Adds changes that drop names from all sets that have them.
+    /// Adds changes that drop names from the sets that have them. Sets in a branch of `if()` keep
+    /// their names, because the audited files may come from another branch. So do commands that are
+    /// not valid without values.
     pub fn drop(&mut self, names: &BTreeSet<Vec<u8>>) {
-        for (at, set) in self.list.sets().iter().enumerate() {
+        let sets = self.list.sets().iter().enumerate();
+        for (at, set) in sets.filter(|(_, set)| !set.is_conditional()) {
             let here = set.entries.iter().filter(|entry| names.contains(&entry.name));
             let drop: BTreeSet<Vec<u8>> = order::set(here.map(|entry| entry.name.clone()));
-            if !drop.is_empty() {
+            let is_emptied = || drop.len() == set.names().count() && set.references.is_empty();
+            if !drop.is_empty() && !(self.list.needs_values(set) && is_emptied()) {
                 self.changes.push((at, SetChange { drop, ..SetChange::default() }));
             }
         }

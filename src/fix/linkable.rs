@@ -342,10 +342,15 @@ impl<'a> LinkableCheck<'a> {
             if self.kind == OutputKind::Executable {
                 continue;
             }
+            // With `-Bsymbolic`, the output's own definitions cannot be replaced.
+            let is_symbolic =
+                |global: &Global| self.object.symbolic && !imports::is_reference(global);
             let replaceable = || {
                 global.is_some_and(|global| {
                     let name = facts.name(global);
-                    is_replaceable(global, name, is_restricted) && !self.is_bound(global, name)
+                    is_replaceable(global, name, is_restricted)
+                        && !is_symbolic(global)
+                        && !self.is_bound(global, name)
                 })
             };
             let nothing = global.filter(|_| demand == Demand::Distance);

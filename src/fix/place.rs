@@ -206,6 +206,11 @@ pub(super) fn place(
             if fat.is_none() && choice.may_reorder(&links, set, &neighbours) {
                 out.doubt = out.doubt.or_else(|| Some(REORDERED.to_owned()));
             }
+            if let Some(other) = choice.listed_elsewhere(group, &neighbours) {
+                let (other, name) = (show(other), show(name));
+                let why = || format!("another target links {other}, which refers to {name}");
+                out.doubt = out.doubt.or_else(|| Some(why()));
+            }
             out.sets.push(set);
             lines.push(line);
         }
@@ -398,6 +403,19 @@ impl<'a> Choice<'a> {
         };
         self.whole().reordered().any(|name| is_linked(name) && has(name))
             || self.whole().deduplicated().any(|name| is_linked(name) && has_twice(name))
+    }
+
+    /// An archive that refers to the new one, if only other targets than `group` list it. CMake
+    /// writes the archives of such a target behind those of the target that links it.
+    fn listed_elsewhere<'n>(&self, group: &[u8], neighbours: &Neighbours<'n>) -> Option<&'n [u8]> {
+        let is_elsewhere = |name: &[u8]| {
+            let mut sets = self.list.sets().iter().filter(|set| set.names().any(|n| n == name));
+            sets.all(|set| {
+                let is_everywhere = EVERYWHERE.contains(&&*set.name);
+                set.origin == SetCommand::Link && set.name != group && !is_everywhere
+            })
+        };
+        neighbours.referrers.iter().find(|name| is_elsewhere(name)).copied()
     }
 
     /// Decides if links get a new name of the set. The links are those of the files that the

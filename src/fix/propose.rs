@@ -23,10 +23,11 @@ use super::targets::LinkNeeds;
 use super::unused_needs;
 use crate::audit::{ArchiveOwner, Audit};
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
-use crate::finding::{Fix, FixKind, Proof};
+use crate::finding::{Fix, FixKind, Proof, STRIPPED};
 use crate::format::deps_list::{SetChange, SetCommand};
 use crate::format::elf::Object;
-use crate::id::{ArchiveId, FastMap, FileId, MemberId};
+use crate::format::elf::symtab::each_defined;
+use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId};
 use crate::merged::shared::link_path;
 use crate::merged::solve::{Solution, Solved, SymbolClosure};
 use crate::order;
@@ -34,7 +35,7 @@ use crate::order::Arrange as _;
 use crate::plan::FixRequest;
 use crate::plan::Plan;
 use crate::text::{show, show_path};
-use crate::tree::Tree;
+use crate::tree::{Opened, Tree};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
@@ -153,6 +154,11 @@ fn of_symbols(
         list_path,
         places: &places,
         proofs: &proofs,
+        stripped: if fat.is_none() {
+            stripped(audit, tree, &solutions)
+        } else {
+            FastSet::default()
+        },
         verified: RefCell::default(),
     };
     for finding in findings.iter_mut().filter(|finding| finding.rule == *"undefined-symbol") {
@@ -222,6 +228,16 @@ fn share(findings: &mut Findings) {
     }
 }
 
+/// The files of `solutions` without a symbol table (`.symtab`) that can be read.
+fn stripped(audit: &Audit, tree: &dyn Tree, solutions: &[Arc<Solution>]) -> FastSet<FileId> {
+    let has_symbols = |file: FileId| match tree.open(&audit.corpus.files[file].path) {
+        Ok(Opened::File(handle)) => each_defined(&handle, |_, _| {}).unwrap_or(false),
+        _ => false,
+    };
+    let files = solutions.iter().map(|solution| solution.file);
+    files.filter(|file| !has_symbols(*file)).collect()
+}
+
 fn added_members(audit: &Audit, solution: &Solution, linked: &[ArchiveId]) -> usize {
     let owner = |needed: &crate::cover::NeededMember| audit.library.archive_of(needed.member);
     solution.coverage.needed.iter().filter(|needed| !linked.contains(&owner(needed))).count()
@@ -235,6 +251,9 @@ struct Context<'a> {
     list_path: Option<Arc<Path>>,
     places: &'a BTreeMap<ArchiveId, ListPosition>,
     proofs: &'a Proofs,
+    /// The files without a symbol table (`.symtab`), if there is no merged archive. A hidden symbol
+    /// of such a file may be a duplicate of a member's symbol.
+    stripped: FastSet<FileId>,
     /// Cached results of [`Self::verified`].
     verified: RefCell<FastMap<(FileId, MemberId), Arc<str>>>,
 }
@@ -357,8 +376,12 @@ impl Context<'_> {
                 0 => String::new(),
                 n => format!(" and {}", count(n, "library", "libraries")),
             };
-            format!("audited again with {archives} ({members}){shared}: no new undefined symbols")
-                .into()
+            let stripped = match self.stripped.contains(&file) {
+                true => format!("; {STRIPPED}"),
+                false => String::new(),
+            };
+            let what = format!("{archives} ({members}){shared}");
+            format!("audited again with {what}: no new undefined symbols{stripped}").into()
         };
         let mut known = self.verified.borrow_mut();
         Arc::clone(known.entry((file, part.first)).or_insert_with(say))

@@ -267,6 +267,11 @@ fn minimal_drops_what_nothing_needs() {
     let run = fix(&lab, &minimal);
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
     assert_eq!(text(&run.stdout), "set(parts\nbase\none\ntwo\n)\nset(own\nuser\n)\n");
+    // Another platform may need the name, and `list(INSERT)` is not valid without values.
+    let kept = "if(WIN32)\nlist(APPEND parts other)\nendif()\nlist(INSERT parts 0 other)\n";
+    lab.write("kept.cmake", format!("set(parts\nbase\n)\nset(own\nuser\n)\n{kept}"));
+    let run = fix(&lab, &[&["--deps-list", "kept.cmake"], &minimal[2..]].concat());
+    assert!(text(&run.stdout).ends_with(kept), "{}{}", text(&run.stdout), text(&run.stderr));
     // Without a symbol table the extracted members are unknown.
     tool(&lab, "strip own/libuser.so");
     let run = fix(&lab, &minimal);

@@ -270,6 +270,13 @@ impl DepsList {
         self.unknown.as_ref()
     }
 
+    /// True for `list(INSERT …)`, which is not valid without values.
+    pub fn needs_values(&self, set: &Set) -> bool {
+        let before = self.text.get(..set.body.start).unwrap_or_default();
+        let start = memchr::memrchr(b'(', before).map_or(0, |at| at + 1);
+        before[start..].trim_ascii_start().starts_with(b"INSERT")
+    }
+
     /// Keeps only the sets for which `keep` is true. The text of the file does not change.
     pub fn retain(&mut self, keep: impl Fn(&Set) -> bool) {
         self.sets.retain(keep);

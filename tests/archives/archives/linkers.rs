@@ -235,6 +235,18 @@ fn the_entry_point_extracts_members() {
     }
 }
 
+/// Options of compilers, and response files of `ld.lld --reproduce`.
+#[test]
+fn words_of_other_programs() {
+    let lab = lab();
+    object(&lab, "case.o", ".data\n.quad foo\n");
+    refused(&lab, &["case.o", "-Wl,--gc-sections"], "-Wl,: an option of compilers\nhelp: add -###");
+    refused(&lab, &["case.o", "--chroot", "/x"], "--chroot /x: ");
+    lab.write("response.txt", "--chroot .\ncase.o\nfoo.o\n");
+    let run = lab.linkaudit(&["archive", "--linker", "lld", "@response.txt"]);
+    assert_eq!(run.status.code(), Some(0), "{run:?}");
+}
+
 /// lld writes the tables to stdout for `-`.
 #[test]
 fn tables_on_stdout() {

@@ -30,6 +30,29 @@ pub(super) fn verified(lab: &Lab, file: &str) -> (bool, String) {
     (!fixes.is_empty() && doubts.is_empty(), doubts.join(", "))
 }
 
+/// Hidden symbols of a stripped file are unknown, and the fix says so. With `-Bsymbolic`, linkers
+/// accept references to own definitions that are not position-independent.
+#[test]
+fn stripped_and_symbolic_objects() {
+    let lab = Lab::new();
+    member(&lab, "lib", ".globl f\nf: call g@PLT\nret\n");
+    member(&lab, "g", ".globl g\ng: leaq v(%rip), %rax\nret\n.data\n.globl v\nv: .long 0\n");
+    archive(&lab, OsStr::new("parts/libg.a"), &["g.o"]);
+    let says = "the file is stripped, so duplicates of its hidden symbols are not seen";
+    for (option, is_verified) in [("-Bsymbolic", true), ("-Bsymbolic -s", true), ("-s", false)] {
+        tool(&lab, &format!("ld.bfd -shared {option} -o lib.so lib.o"));
+        assert_eq!(verified(&lab, "lib.so").0, is_verified, "{option}");
+        let run = lab.linkaudit(&["fix", "lib.so", "--lib-path", "parts", "-v"]);
+        let is_said = text(&run.stdout).replace("\n", " ").contains(says);
+        assert_eq!(is_said, is_verified && option.ends_with("-s"), "{}", text(&run.stdout));
+        for linker in ["bfd", "lld"] {
+            let link = format!("ld.{linker} -shared {option} -z defs -o out.so lib.o parts/libg.a");
+            let links = lab.sh(&format!("{link} 2>/dev/null")).status.success();
+            assert_eq!(links, is_verified, "{link}");
+        }
+    }
+}
+
 /// Members that define `g`, each with true if a shared object can link it.
 const MEMBERS: &[(&str, bool)] = &[
     (".text\n.globl g\ng: ret\n", true),

@@ -48,6 +48,25 @@ pub(super) fn fixed(lab: &Lab, list: &str) -> (Option<i32>, String, String) {
     (run.status.code(), new, text(&run.stdout) + &text(&run.stderr))
 }
 
+/// CMake writes the archives of another target behind those of the target that links it: GNU ld
+/// then searches the new archive too early.
+#[test]
+fn archives_of_another_target_come_later() {
+    let archives: &[Archive] =
+        &[("FooA", &[("a", &["c"])]), ("FooB", &[("b", &[])]), ("FooC", &[("c", &[])])];
+    let lab = build(archives, &["a", "b"], &["FooA", "FooB"]);
+    let own = "target_link_libraries(m PRIVATE mid FooB)\n";
+    for keyword in ["PUBLIC", "PRIVATE"] {
+        let mid =
+            format!("add_library(mid STATIC x.c)\ntarget_link_libraries(mid {keyword} FooA)\n");
+        let (status, _, says) = fixed(&lab, &(mid + own));
+        assert_eq!(status, Some(1), "{says}");
+        assert!(says.contains("another target links FooA, which refers to FooC"), "{says}");
+    }
+    let (status, _, says) = fixed(&lab, "target_link_libraries(m PRIVATE FooA FooB)\n");
+    assert_eq!(status, Some(0), "{says}");
+}
+
 #[test]
 fn the_target_of_the_file_takes_the_name() {
     let one: &[Archive] = &[
