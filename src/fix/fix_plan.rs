@@ -214,7 +214,8 @@ impl ListChange {
             let here = set.entries.iter().filter(|entry| names.contains(&entry.name));
             let drop: BTreeSet<Vec<u8>> = order::set(here.map(|entry| entry.name.clone()));
             let is_emptied = || drop.len() == set.names().count() && set.references.is_empty();
-            if !drop.is_empty() && !(self.list.needs_values(set) && is_emptied()) {
+            let is_kept = drop.is_empty() || self.list.needs_values(set) && is_emptied();
+            if !is_kept {
                 self.changes.push((at, SetChange { drop, ..SetChange::default() }));
             }
         }

@@ -203,14 +203,8 @@ pub(super) fn place(
                     out.doubt = out.doubt.or_else(|| Some(why()));
                 }
             }
-            if fat.is_none() && choice.may_reorder(&links, set, &neighbours) {
-                out.doubt = out.doubt.or_else(|| Some(REORDERED.to_owned()));
-            }
-            if let Some(other) = choice.listed_elsewhere(group, &neighbours) {
-                let (other, name) = (show(other), show(name));
-                let why = || format!("another target links {other}, which refers to {name}");
-                out.doubt = out.doubt.or_else(|| Some(why()));
-            }
+            let order_doubt = || choice.order_doubt(&links, (set, group), (name, &neighbours));
+            out.doubt = out.doubt.or_else(order_doubt);
             out.sets.push(set);
             lines.push(line);
         }
@@ -373,6 +367,20 @@ impl<'a> Choice<'a> {
         };
         let Some((first, rest)) = links.split_first() else { return line(None) };
         line(Some(first)).filter(|_| rest.iter().all(|link| line(Some(link)).is_some()))
+    }
+
+    /// The reason why the order of the names in a link is uncertain, if it is.
+    fn order_doubt(
+        &self,
+        links: &[LinkParts<'_>],
+        (set, group): (usize, &[u8]),
+        (name, neighbours): (&[u8], &Neighbours<'_>),
+    ) -> Option<String> {
+        if self.fat.is_none() && self.may_reorder(links, set, neighbours) {
+            return Some(REORDERED.to_owned());
+        }
+        let other = self.listed_elsewhere(group, neighbours)?;
+        Some(format!("another target links {}, which refers to {}", show(other), show(name)))
     }
 
     /// True if a command may change the order of names in a link. Either it reorders values that

@@ -376,10 +376,8 @@ impl Context<'_> {
                 0 => String::new(),
                 n => format!(" and {}", count(n, "library", "libraries")),
             };
-            let stripped = match self.stripped.contains(&file) {
-                true => format!("; {STRIPPED}"),
-                false => String::new(),
-            };
+            let stripped =
+                if self.stripped.contains(&file) { format!("; {STRIPPED}") } else { String::new() };
             let what = format!("{archives} ({members}){shared}");
             format!("audited again with {what}: no new undefined symbols{stripped}").into()
         };

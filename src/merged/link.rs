@@ -1,6 +1,7 @@
 //! Models links of audited files for `cover`: the file as an input that refers to symbols, and its
 //! link by the rules of one linker.
 
+use super::runtime::is_of_compiler;
 use crate::audit::{Audit, Libraries, link_references};
 use crate::cover::{
     Coverage, CoverageQuestion, Link, LinkInput, LinkOutput, Linker, OutputKind, ReferringFile,
@@ -48,7 +49,7 @@ pub fn link_again(
         archives: &added,
         candidates: &[],
         objects: &objects,
-        provided: &|name| libraries.define(name),
+        provided: &|name| libraries.define(name) || is_of_compiler(object.header.target(), name),
         output: LinkOutput {
             kind: output_kind(object),
             linker: Some(linker),
@@ -97,4 +98,10 @@ pub fn output_kind(object: &Object) -> OutputKind {
         Role::Shared => OutputKind::Shared,
         _ => OutputKind::Any,
     }
+}
+
+/// `NAME` for a reference to `NAME@VERSION`: a linked file stores versions in a separate table.
+pub fn without_version(name: &[u8]) -> &[u8] {
+    let at = memchr::memchr(b'@', name).filter(|at| *at > 0);
+    &name[..at.unwrap_or(name.len())]
 }

@@ -2,8 +2,8 @@
 //! archives. `cover` computes the coverage of all symbols, and this module splits it by symbol.
 //! `fix::propose` and the rule about lists share the result, which [`Solved`] caches.
 
-use super::link::{output_kind, root};
-use super::runtime::{is_of_tool, is_runtime};
+use super::link::{output_kind, root, without_version};
+use super::runtime::{is_of_compiler, is_of_tool, is_runtime};
 use super::shared::{drop_embedding, for_members, has_copy, shared_definers, without_libraries};
 use crate::audit::{Audit, LIBC_NONSHARED, Libraries};
 use crate::cover::{
@@ -214,6 +214,7 @@ fn solve_for(
     let mut libraries = audit.libraries_of(&[file]);
     libraries.add(audit, added);
     let output = LinkOutput { kind: output_kind(object), ..LinkOutput::default() };
+    let target = object.header.target();
     let coverage = cover(&CoverageQuestion {
         library: &audit.library,
         roots: &[root],
@@ -222,12 +223,12 @@ fn solve_for(
         archives: linked,
         candidates,
         objects: &[Some(object)],
-        provided: &|name| libraries.define(name),
+        provided: &|name| libraries.define(name) || is_of_compiler(target, name),
         output,
         gc_sections: false,
         link: None,
     });
-    let output = (output, object.header.target());
+    let output = (output, target);
     let mut graph = Graph::new(&audit.library, &coverage, output);
     graph.supply(audit, &audit.libraries_of(&[file]), added);
     let solution = graph.solution((&audit.library, file), symbols, linked, coverage);
@@ -324,10 +325,11 @@ impl Graph {
         self.supplied = supplied.collect();
     }
 
-    /// True if neither the linker nor `libc_nonshared.a` defines the name.
+    /// True if the linker, `libc_nonshared.a` and `libgcc.a` do not define the name.
     fn is_open(&self, name: &[u8]) -> bool {
         let (output, target) = self.output;
-        output.defines(Some(target), name) == LinkerDefined::No && !LIBC_NONSHARED.contains(&name)
+        let is_of_others = LIBC_NONSHARED.contains(&name) || is_of_compiler(target, name);
+        output.defines(Some(target), name) == LinkerDefined::No && !is_of_others
     }
 
     fn solution(
@@ -440,12 +442,6 @@ impl Graph {
         out.undefined = undefined.into_iter().map(|name| library.text(name).to_vec()).collect();
         out
     }
-}
-
-/// `NAME` for a reference to `NAME@VERSION`: a linked file stores versions in a separate table.
-pub fn without_version(name: &[u8]) -> &[u8] {
-    let at = memchr::memchr(b'@', name).filter(|at| *at > 0);
-    &name[..at.unwrap_or(name.len())]
 }
 
 impl SymbolClosure {

@@ -2,6 +2,7 @@
 //! it.
 
 use super::kit::{archive, object, text, tool};
+use super::linkable::verified;
 use crate::support::Lab;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -209,4 +210,28 @@ fn what_no_linker_takes_is_not_proven() {
         cases += 1;
     }
     println!("fixes that do not link: {cases} cases, 0 differences from ld");
+}
+
+/// Compilers add libgcc to every link.
+#[test]
+fn functions_of_libgcc() {
+    let lab = Lab::new();
+    lab.write("lib.c", "int foo(int); int f(int x) { return foo(x); }\n");
+    tool(&lab, "cc -fPIC -c lib.c; cc -shared lib.o -o lib.so");
+    let mut links = 0;
+    for source in [
+        "int foo(int x) { return __builtin_popcountll(x); }",
+        "int foo(int x) { __int128 a = x; a *= a; return (int)(a / (x + (__int128)7)); }",
+        "#include <complex.h>\nint foo(int x) { _Complex double a = x; return (int)(a * a); }",
+    ] {
+        lab.write("foo.c", source);
+        tool(&lab, "cc -O0 -fPIC -c foo.c");
+        archive(&lab, OsStr::new("parts/libfoo.a"), &["foo.o"]);
+        let (is_verified, doubts) = verified(&lab, "lib.so");
+        assert!(is_verified, "{source}: {doubts}");
+        tool(&lab, "cc -shared -Wl,-z,defs -o new.so lib.o parts/libfoo.a");
+        assert!(lab.undefined("new.so").is_empty(), "{source}");
+        links += 1;
+    }
+    println!("libgcc: {links} verified fixes, {links} links, 0 undefined");
 }
