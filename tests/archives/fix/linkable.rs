@@ -43,7 +43,7 @@ fn stripped_and_symbolic_objects() {
         tool(&lab, &format!("ld.bfd -shared {option} -o lib.so lib.o"));
         assert_eq!(verified(&lab, "lib.so").0, is_verified, "{option}");
         let run = lab.linkaudit(&["fix", "lib.so", "--lib-path", "parts", "-v"]);
-        let is_said = text(&run.stdout).replace("\n", " ").contains(says);
+        let is_said = text(&run.stdout).replace('\n', " ").contains(says);
         assert_eq!(is_said, is_verified && option.ends_with("-s"), "{}", text(&run.stdout));
         for linker in ["bfd", "lld"] {
             let link = format!("ld.{linker} -shared {option} -z defs -o out.so lib.o parts/libg.a");
