@@ -2,7 +2,7 @@
 //! values of one command. The archive joins an unconditional set, or the sets of the branch whose
 //! archives fit best. `place` calls this module.
 
-use super::targets::Neighbours;
+use super::targets::{EVERYWHERE, Neighbours};
 use crate::audit::Audit;
 use crate::format::deps_list::{DepsList, ListedArchive, Set, SetCommand, sorted_sets};
 use crate::id::ArchiveId;
@@ -144,4 +144,21 @@ fn inside(audit: &Audit, fat: ArchiveId) -> BTreeSet<Vec<u8>> {
     let origins = library.members_of(fat).filter_map(|member| sources.of(member));
     let origins: BTreeSet<ArchiveId> = order::set(origins);
     origins.into_iter().filter_map(|o| listed_name(library, o)).map(<[u8]>::to_vec).collect()
+}
+
+/// An archive that refers to the new one, if only other targets than `group` list it. CMake
+/// writes the archives of such a target behind those of the target that links it.
+pub(super) fn listed_elsewhere<'n>(
+    list: &DepsList,
+    group: &[u8],
+    neighbours: &Neighbours<'n>,
+) -> Option<&'n [u8]> {
+    let is_elsewhere = |name: &[u8]| {
+        let mut sets = list.sets().iter().filter(|set| set.names().any(|n| n == name));
+        sets.all(|set| {
+            let is_everywhere = EVERYWHERE.contains(&&*set.name);
+            set.origin == SetCommand::Link && set.name != group && !is_everywhere
+        })
+    };
+    neighbours.referrers.iter().find(|name| is_elsewhere(name)).copied()
 }

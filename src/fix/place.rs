@@ -1,8 +1,8 @@
 //! Finds the merged archive that a run repairs. Also finds the position at which an archive is
 //! added to the list of the merged archive. `propose` calls this module.
 
-use super::branches::{is_loop_body, parts_of, reaches};
-use super::targets::{LinkNeeds, Neighbours, in_link_order, is_named_like, of_file};
+use super::branches::{is_loop_body, listed_elsewhere, parts_of, reaches};
+use super::targets::{EVERYWHERE, LinkNeeds, Neighbours, in_link_order, is_named_like, of_file};
 use crate::audit::Audit;
 use crate::format::deps_list::{
     DepsList, Fate, LinkParts, Links, Set, SetCommand, Trace, can_list,
@@ -236,7 +236,7 @@ pub(super) fn place(
         out.sets.clear();
         out.refusal = REMOVED;
     }
-    out.doubt = out.doubt.or_else(|| choice.prefix_doubt(&out.sets));
+    out.doubt = out.doubt.or_else(|| choice.spelling_doubt(&out.sets, name));
     let open = out.sets.iter().zip(&lines).filter(|(_, line)| line.is_none());
     out.open = open.map(|(set, _)| *set).collect();
     if out.sets.is_empty() {
@@ -251,10 +251,6 @@ pub(super) fn place(
     }
     out
 }
-
-/// Variables and targets whose archives every link of their directory gets: `link_libraries()`, and
-/// the components of LLVM's commands.
-const EVERYWHERE: [&[u8]; 2] = [b"link_libraries", b"LLVM_LINK_COMPONENTS"];
 
 /// A file that is made from the list.
 struct Output<'a> {
@@ -379,7 +375,7 @@ impl<'a> Choice<'a> {
         if self.fat.is_none() && self.may_reorder(links, set, neighbours) {
             return Some(REORDERED.to_owned());
         }
-        let other = self.listed_elsewhere(group, neighbours)?;
+        let other = listed_elsewhere(self.list, group, neighbours)?;
         Some(format!("another target links {}, which refers to {}", show(other), show(name)))
     }
 
@@ -409,21 +405,14 @@ impl<'a> Choice<'a> {
             let mut seen: BTreeSet<&[u8]> = BTreeSet::new();
             sets.flat_map(Set::names).any(|name| matters(name) && !seen.insert(name))
         };
-        self.whole().reordered().any(|name| is_linked(name) && has(name))
+        // A helper function may reorder the values after `LINK_LIBS`, which it has in a variable.
+        let is_argument = |name: &[u8]| name == b"ARGN" || name.ends_with(b"_LINK_LIBS");
+        let is_link = self.list.sets().get(set).is_some_and(|set| set.origin == SetCommand::Link);
+        let is_reordered = || self.whole().reordered().any(is_argument);
+        let matters_here = !neighbours.referrers.is_empty() || !neighbours.needed.is_empty();
+        is_link && matters_here && is_reordered()
+            || self.whole().reordered().any(|name| is_linked(name) && has(name))
             || self.whole().deduplicated().any(|name| is_linked(name) && has_twice(name))
-    }
-
-    /// An archive that refers to the new one, if only other targets than `group` list it. CMake
-    /// writes the archives of such a target behind those of the target that links it.
-    fn listed_elsewhere<'n>(&self, group: &[u8], neighbours: &Neighbours<'n>) -> Option<&'n [u8]> {
-        let is_elsewhere = |name: &[u8]| {
-            let mut sets = self.list.sets().iter().filter(|set| set.names().any(|n| n == name));
-            sets.all(|set| {
-                let is_everywhere = EVERYWHERE.contains(&&*set.name);
-                set.origin == SetCommand::Link && set.name != group && !is_everywhere
-            })
-        };
-        neighbours.referrers.iter().find(|name| is_elsewhere(name)).copied()
     }
 
     /// Decides if links get a new name of the set. The links are those of the files that the
@@ -461,12 +450,27 @@ impl<'a> Choice<'a> {
         Traced { trace, links }
     }
 
-    /// The doubt about a name, if the list puts different prefixes before the names of one of
-    /// `sets`.
-    fn prefix_doubt(&self, sets: &[usize]) -> Option<String> {
-        let mut sets = sets.iter().filter_map(|set| self.list.sets().get(*set));
-        let set = sets.find(|set| set.is_ambiguous)?;
-        Some(format!("the list uses the names of {} with different prefixes", show(&set.name)))
+    /// The reason why the spelling of the new name in `sets` is uncertain, if it is: prefixes that
+    /// differ, or a target of another name.
+    fn spelling_doubt(&self, sets: &[usize], name: &[u8]) -> Option<String> {
+        let mut all = sets.iter().filter_map(|set| self.list.sets().get(*set));
+        if let Some(set) = all.find(|set| set.is_ambiguous) {
+            let name = show(&set.name);
+            return Some(format!("the list uses the names of {name} with different prefixes"));
+        }
+        if self.fat.is_some() {
+            return None;
+        }
+        if let Some(target) = self.whole().target_of_output(name) {
+            return Some(format!(
+                "{} is the OUTPUT_NAME of the target {}",
+                show(name),
+                show(target)
+            ));
+        }
+        let mut spelled = sets.iter().filter_map(|set| self.list.spelled(*set, name));
+        let alias = spelled.find(|spelled| self.whole().lacks_alias(spelled))?;
+        Some(format!("the list defines no alias {}", show(&alias)))
     }
 
     /// True if the links of `outputs` get the name already: one of their variables or targets lists

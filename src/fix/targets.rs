@@ -20,6 +20,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
+/// Variables and targets whose archives every link of their directory gets: `link_libraries()`, and
+/// the components of LLVM's commands.
+pub(super) const EVERYWHERE: [&[u8]; 2] = [b"link_libraries", b"LLVM_LINK_COMPONENTS"];
+
 /// Maximum number of variables that are visited below one target.
 const MOST_VISITS: usize = 1000;
 /// Maximum number of variables that are visited below all targets of a file.

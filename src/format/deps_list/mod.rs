@@ -246,6 +246,21 @@ impl DepsList {
         of.map(|(_, output)| &**output)
     }
 
+    /// Another target whose `OUTPUT_NAME` is `name`: a link of `name` may miss the target's file.
+    pub fn target_of_output(&self, name: &[u8]) -> Option<&[u8]> {
+        let mut of =
+            self.outputs.iter().filter(|(target, output)| output == name && target != name);
+        of.next().map(|(target, _)| &**target)
+    }
+
+    /// True for a name `NS::NAME` if the file defines aliases in the namespace `NS`, but not this
+    /// one.
+    pub fn lacks_alias(&self, name: &[u8]) -> bool {
+        let Some(at) = memchr::memmem::rfind(name, b"::") else { return false };
+        let mut aliases = self.aliases.keys();
+        !self.aliases.contains_key(name) && aliases.any(|alias| alias.starts_with(&name[..at + 2]))
+    }
+
     /// The variables whose values a command may put into another order.
     pub fn reordered(&self) -> impl Iterator<Item = &[u8]> {
         self.reordered.iter().map(Vec::as_slice)

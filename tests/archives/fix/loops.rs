@@ -1,6 +1,6 @@
 //! Lists whose names are items of `foreach()`.
 
-use super::targets::{IN_ORDER, build, fixed};
+use super::targets::{Archive, IN_ORDER, build, fixed};
 use crate::deps_list_shapes::value;
 use crate::support::{has, skip};
 
@@ -172,5 +172,37 @@ fn a_loop_adds_no_name_several_times() {
         for body in new.split("foreach(").skip(1).filter_map(|rest| rest.split_once(')')) {
             assert!(!body.1.contains("FooX"), "{new}{said}");
         }
+    }
+}
+
+/// A helper function may change the order of its arguments, and a name may be that of a target's
+/// file or of an alias that does not exist: the fix is then not verified.
+#[test]
+fn names_that_mean_something_else() {
+    let archives: &[Archive] =
+        &[("FooA", &[("a", &["c"])]), ("FooB", &[("b", &[])]), ("FooC", &[("c", &[])])];
+    let lab = build(archives, &["a", "b"], &["FooA", "FooB"]);
+    let helper = |command: &str| {
+        format!(
+            "function(add_plugin name)\ncmake_parse_arguments(ARG \"\" \"\" \"LINK_LIBS\" ${{ARGN}})\n\
+             {command}target_link_libraries(${{name}} PRIVATE ${{ARG_LINK_LIBS}})\nendfunction()\n\
+             add_plugin(m LINK_LIBS FooB FooA)\n"
+        )
+    };
+    let own = "target_link_libraries(m PRIVATE FooA FooB)\n";
+    let output = "set_target_properties(FooC_static PROPERTIES OUTPUT_NAME FooC)\n";
+    let aliases = "add_library(X::FooA ALIAS FooA)\nadd_library(X::FooB ALIAS FooB)\n\
+                   target_link_libraries(m PRIVATE X::FooA X::FooB)\n";
+    let cases = [
+        (helper(""), None),
+        (helper("list(REVERSE ARG_LINK_LIBS)\n"), Some("may change the order")),
+        (own.to_owned(), None),
+        (format!("{output}{own}"), Some("FooC is the OUTPUT_NAME of the target FooC_static")),
+        (aliases.to_owned(), Some("the list defines no alias X::FooC")),
+    ];
+    for (list, doubt) in cases {
+        let (status, _, says) = fixed(&lab, &list);
+        assert_eq!(status, Some(i32::from(doubt.is_some())), "{list}{says}");
+        assert!(doubt.is_none_or(|doubt| says.contains(doubt)), "{list}{says}");
     }
 }
