@@ -9,7 +9,7 @@ use crate::format::elf::Object;
 use crate::id::{FastSet, FileId, ModuleId, RootId};
 use crate::package::{search_entry, searched_directory};
 use crate::resolve::trace::Tried;
-use crate::resolve::{self, ROOT};
+use crate::resolve::{self, FoundBy, ROOT};
 use crate::text::show;
 use crate::tree::{is_set_id, without_dots};
 use std::collections::BTreeSet;
@@ -78,7 +78,13 @@ impl Query<'_> {
                 (!is_searched).then_some(NOT_SEARCHED),
                 (!is_path && !is_named).then_some(ONLY_SONAME),
             ];
-            let reasons: Vec<&str> = reasons.into_iter().flatten().collect();
+            let mut reasons: Vec<String> =
+                reasons.into_iter().flatten().map(str::to_owned).collect();
+            if let Some((library, version)) = directory.and_then(|dir| self.displaced(need, dir)) {
+                candidate.entry = None;
+                let (library, version) = (show(&library), show(&version));
+                reasons.push(format!("beside it, {library} does not define version {version}"));
+            }
             candidate.reason = (!reasons.is_empty()).then(|| reasons.join(", and "));
         }
         candidates
@@ -146,6 +152,22 @@ impl Query<'_> {
             out.extend(path.parent().map(Path::to_path_buf));
         }
         out
+    }
+
+    /// A library of the system that the object would take from `directory` with a search-path entry
+    /// for it, and a version that the file there lacks: the program would not start.
+    fn displaced(&self, need: Need<'_>, directory: &Path) -> Option<(Vec<u8>, Vec<u8>)> {
+        let closure = self.closure(*need.roots.first()?);
+        let of_system = |how| matches!(how, FoundBy::Cache | FoundBy::Default | FoundBy::Loaded);
+        let edges = closure.needs(need.module).iter().filter(|edge| of_system(edge.how));
+        let mut names = edges.map(|edge| (self.text(edge.name), closure.module(edge.to).file));
+        names.find_map(|(name, found)| {
+            let path = directory.join(OsStr::from_bytes(name));
+            let is_other = self.file_at(&path).is_some() && self.file_at(&path) != found;
+            let need = Need { name, ..need };
+            let version = self.lacking_version(need, &path).filter(|_| is_other)?;
+            Some((name.to_vec(), version))
+        })
     }
 
     /// A version that the object needs from the library and that the file at `path` lacks. A loader

@@ -90,6 +90,35 @@ fn a_libc_in_a_prefix_needs_its_loader() {
     assert!(!output.contains("add the candidate's directory to its RUNPATH"), "{output}");
 }
 
+/// With a search-path entry for the directory, the loader would also take its old libm.
+#[test]
+fn a_directory_with_an_old_library_is_not_proposed() {
+    let lab = Lab::new();
+    lab.so("p/lib/libfoo.so.1", FOO, &["-Wl,-soname,libfoo.so.1"]);
+    let source = "#include <math.h>\nint main(int n, char **v) { return (int)pow(n, n) - 1; }";
+    let flags = ["-Wl,--no-as-needed", "-fno-builtin", "-Lp/lib", "-l:libfoo.so.1", "-lm"];
+    lab.exe("p/bin/app", source, &flags);
+    let command = "patchelf --add-rpath '$ORIGIN/../lib'";
+    let said = |lab: &Lab| {
+        let output = lab.linkaudit(&["p", "--isolated"]).stdout;
+        String::from_utf8_lossy(&output).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(said(&lab).contains(command), "{}", said(&lab));
+    lab.write("old.map", "GLIBC_2.2.5 { global: pow; };\n");
+    let flags = ["-Wl,-soname,libm.so.6", "-Wl,--version-script,old.map"];
+    lab.so("p/lib/libm.so.6", "double pow(double a, double b) { return a + b; }", &flags);
+    assert!(!said(&lab).contains(command), "{}", said(&lab));
+    assert!(
+        said(&lab).contains("beside it, libm.so.6 does not define version GLIBC_2.29"),
+        "{}",
+        said(&lab)
+    );
+    let mut program = crate::support::clean(lab.path("p/bin/app"));
+    let program = program.env("LD_LIBRARY_PATH", lab.path("p/lib"));
+    let error = program.output().expect("the program starts").stderr;
+    assert!(String::from_utf8_lossy(&error).contains("version `GLIBC_2.29' not found"));
+}
+
 #[test]
 fn rpaths_are_tried_from_the_requester_up() {
     let lab = Lab::new();
