@@ -179,15 +179,18 @@ fn wanted(
         let mut ways: Vec<(usize, usize, Vec<u8>)> = Vec::new();
         let mut directories: BTreeSet<(usize, PathBuf)> = BTreeSet::new();
         for candidate in candidates(finding, library) {
-            let Some(directory) = candidate.parent().map(searched_directory) else { continue };
             let lacks = lacks(audit, finding, candidate);
-            if !directory.as_os_str().as_bytes().contains(&b':') {
-                directories.insert((lacks, directory.to_path_buf()));
+            for name in names(audit, finding, candidate) {
+                let Some(directory) = name.parent().map(searched_directory) else { continue };
+                if !directory.as_os_str().as_bytes().contains(&b':') {
+                    directories.insert((lacks, directory.to_path_buf()));
+                }
+                let ranked =
+                    entries(tree, &path, opened.get(&file), directory).into_iter().enumerate();
+                let bytes =
+                    ranked.map(|(rank, way)| (lacks, rank, way.into_os_string().into_vec()));
+                ways.extend(bytes.filter(|(_, _, way)| !way.contains(&b':')));
             }
-            let entries =
-                entries(tree, &path, opened.get(&file), directory).into_iter().enumerate();
-            let bytes = entries.map(|(rank, way)| (lacks, rank, way.into_os_string().into_vec()));
-            ways.extend(bytes.filter(|(_, _, way)| !way.contains(&b':')));
         }
         ways.sort_by(|(lacks, rank, a), (more, other, b)| {
             (lacks, rank, a.len(), a).cmp(&(more, other, b.len(), b))
@@ -276,6 +279,22 @@ fn candidates<'f>(finding: &'f Finding, library: &'f [u8]) -> impl Iterator<Item
     let paths = candidates.filter_map(|e| e.path.as_deref());
     let named = paths.filter(move |path| last_part(path.as_os_str().as_bytes()) == library);
     named.filter(move |path| prefix.is_some_and(|prefix| path.starts_with(prefix)))
+}
+
+/// The path of a candidate, and its links of the same name in the prefix of the finding. A farm of
+/// links has a directory that stays when a package gets another release.
+fn names<'a>(
+    audit: &'a Audit,
+    finding: &'a Finding,
+    candidate: &'a Path,
+) -> impl Iterator<Item = &'a Path> {
+    let facts = audit.corpus.file_at(candidate).map(|file| &audit.corpus.files[file]);
+    let links = facts.into_iter().flat_map(|facts| &facts.names).map(|name| name.path.as_path());
+    let prefix = finding.file.prefix.as_deref();
+    let fits = move |link: &&Path| {
+        link.file_name() == candidate.file_name() && prefix.is_some_and(|dir| link.starts_with(dir))
+    };
+    std::iter::once(candidate).chain(links.filter(fits))
 }
 
 /// Attaches the fixes for one missing library of a file.

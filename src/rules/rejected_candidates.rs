@@ -66,7 +66,10 @@ impl Query<'_> {
                 candidate.reason = Some(format!("{LACKS_VERSION}{}", show(&version)));
                 continue;
             }
-            let entry = directory.and_then(|dir| self.entry(need, &origins, dir));
+            let links = self.links(path);
+            let directories = links.iter().filter_map(|link| link.parent()).map(searched_directory);
+            let entries = directories.filter_map(|dir| self.entry(need, &origins, dir));
+            let entry = entries.min_by_key(Vec::len);
             let is_path = need.name.contains(&b'/');
             let is_searched = directory.is_some_and(|dir| {
                 !is_path && searched.contains(dir) || self.has_entry(need, &origins, dir)
@@ -152,6 +155,17 @@ impl Query<'_> {
             out.extend(path.parent().map(Path::to_path_buf));
         }
         out
+    }
+
+    /// The path of a candidate, and its links of the same name in the same prefix: the directory of
+    /// a link may have a shorter search-path entry.
+    fn links<'p>(&'p self, path: &'p Path) -> Vec<&'p Path> {
+        let prefix = |path: &Path| self.prefixes().locate(path).prefix;
+        let facts = self.file_at(path).map(|file| self.facts(file));
+        let names = facts.into_iter().flat_map(|facts| &facts.names).map(|name| &*name.path);
+        let is_same =
+            |link: &&Path| link.file_name() == path.file_name() && prefix(link) == prefix(path);
+        std::iter::once(path).chain(names.filter(is_same)).collect()
     }
 
     /// A library of the system that the object would take from `directory` with a search-path entry

@@ -68,6 +68,29 @@ fn a_link_with_the_needed_name_is_the_candidate() {
     assert!(fixed.contains("1 of 1 finding"), "{fixed}");
 }
 
+/// A farm of links to versioned directories: the entry names the directory of the link, which stays
+/// when the library gets another release.
+#[test]
+fn a_farm_of_links() {
+    if !has("patchelf") {
+        return skip("a_farm_of_links", "patchelf is not installed");
+    }
+    let lab = Lab::new();
+    let (real, link) = ("tree/Cellar/foo/1.2.3/lib/libfoo.so.1", "tree/lib/libfoo.so.1");
+    lab.so(real, "int f(void) { return 0; }", &["-Wl,-soname,libfoo.so.1"]);
+    lab.mkdir("tree/lib");
+    lab.link("../Cellar/foo/1.2.3/lib/libfoo.so.1", link);
+    lab.exe("tree/bin/app", "int f(void); int main(void) { return f(); }", &[link]);
+    let said = text(&lab.linkaudit(&["check", "tree", "--isolated"]).stdout);
+    let command = "patchelf --add-rpath '$ORIGIN/../lib' ";
+    assert!(said.contains(command), "{said}");
+    let run = lab.linkaudit(&["fix", "tree", "--isolated", "-o", "patchelf=fix.sh"]);
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stdout));
+    tool(&lab, "sh fix.sh tree && tree/bin/app");
+    tool(&lab, "mv tree/Cellar/foo/1.2.3 tree/Cellar/foo/1.2.4");
+    tool(&lab, "ln -sf ../Cellar/foo/1.2.4/lib/libfoo.so.1 tree/lib/libfoo.so.1 && tree/bin/app");
+}
+
 /// `$ORIGIN` of a library is the directory of the link by which it was opened. If another program
 /// opens the file itself, only an absolute entry serves both.
 #[test]
