@@ -26,12 +26,16 @@ pub(super) fn words_of_linker(text: &[u8]) -> Vec<&[u8]> {
     if !lines().any(|line| options(line).is_some()) {
         return vec![text];
     }
-    let is_printed = lines().any(is_about_compiler);
+    if !lines().any(is_about_compiler) {
+        return lines().map(|line| options(line).unwrap_or(line)).collect();
+    }
+    // A backslash at the end of a line continues the linker's line.
     let mut is_open = false;
     let own = |line| {
-        let own = options(line).or((is_open || !is_printed).then_some(line));
-        is_open = own.is_some_and(|own| own.trim_ascii_end().ends_with(b"\\"));
-        own
+        let own = options(line).or(is_open.then_some(line))?.trim_ascii_end();
+        let continued = own.strip_suffix(b"\\");
+        is_open = continued.is_some();
+        Some(continued.unwrap_or(own))
     };
     lines().filter_map(own).collect()
 }
@@ -90,7 +94,7 @@ mod tests {
         }
         let failed =
             "Target: x\n /usr/lib/cc1 -quiet m.c\n ld -o x \\\n a.o\n/usr/bin/ld: a.o: undefined\n";
-        assert_eq!(words(failed), "-o x \\\n a.o");
+        assert_eq!(words(failed), "-o x  a.o");
         let clang = "Debian clang version 19.1\n \"/usr/bin/ld\" \"-o\" \"x\" \"a.o\"\n";
         assert_eq!(words(clang), "\"-o\" \"x\" \"a.o\"");
         for other in ["-o\nmold\na.o", "-o mold a.o", "A=b a.o", "a.o\n\"b\nc.o\"", "ld/a.o b.o"] {
