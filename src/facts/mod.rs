@@ -100,6 +100,12 @@ impl FileFacts {
         self.other_hard_link(path, cwd).unwrap_or(&self.real)
     }
 
+    /// The other paths of the file that have the same file name as `path`.
+    pub fn same_named<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = &'a Path> {
+        let names = self.names.iter().map(|name| name.path.as_path());
+        names.filter(|name| name.file_name() == path.file_name())
+    }
+
     /// The hard link that `path` names, if it is not the first name of the file. A relative `path`
     /// is below `cwd`.
     pub fn other_hard_link(&self, path: &[u8], cwd: &Path) -> Option<&Path> {

@@ -228,11 +228,11 @@ fn share(findings: &mut Findings) {
     }
 }
 
-/// The files of `solutions` without a symbol table (`.symtab`) that can be read.
+/// The files of `solutions` that have no symbol table (`.symtab`).
 fn stripped(audit: &Audit, tree: &dyn Tree, solutions: &[Arc<Solution>]) -> FastSet<FileId> {
     let has_symbols = |file: FileId| match tree.open(&audit.corpus.files[file].path) {
-        Ok(Opened::File(handle)) => each_defined(&handle, |_, _| {}).unwrap_or(false),
-        _ => false,
+        Ok(Opened::File(handle)) => each_defined(&handle, |_, _| {}).unwrap_or(true),
+        _ => true,
     };
     let files = solutions.iter().map(|solution| solution.file);
     files.filter(|file| !has_symbols(*file)).collect()

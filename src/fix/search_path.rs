@@ -289,11 +289,9 @@ fn names<'a>(
     candidate: &'a Path,
 ) -> impl Iterator<Item = &'a Path> {
     let facts = audit.corpus.file_at(candidate).map(|file| &audit.corpus.files[file]);
-    let links = facts.into_iter().flat_map(|facts| &facts.names).map(|name| name.path.as_path());
+    let links = facts.into_iter().flat_map(|facts| facts.same_named(candidate));
     let prefix = finding.file.prefix.as_deref();
-    let fits = move |link: &&Path| {
-        link.file_name() == candidate.file_name() && prefix.is_some_and(|dir| link.starts_with(dir))
-    };
+    let fits = move |link: &&Path| prefix.is_some_and(|dir| link.starts_with(dir));
     std::iter::once(candidate).chain(links.filter(fits))
 }
 

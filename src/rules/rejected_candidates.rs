@@ -162,10 +162,9 @@ impl Query<'_> {
     fn links<'p>(&'p self, path: &'p Path) -> Vec<&'p Path> {
         let prefix = |path: &Path| self.prefixes().locate(path).prefix;
         let facts = self.file_at(path).map(|file| self.facts(file));
-        let names = facts.into_iter().flat_map(|facts| &facts.names).map(|name| &*name.path);
-        let is_same =
-            |link: &&Path| link.file_name() == path.file_name() && prefix(link) == prefix(path);
-        std::iter::once(path).chain(names.filter(is_same)).collect()
+        let links = facts.into_iter().flat_map(|facts| facts.same_named(path));
+        let is_same = |link: &&Path| prefix(link) == prefix(path);
+        std::iter::once(path).chain(links.filter(is_same)).collect()
     }
 
     /// A library of the system that the object would take from `directory` with a search-path entry

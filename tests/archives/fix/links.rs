@@ -97,7 +97,8 @@ fn pkg_config_names_files_that_an_earlier_directory_hides() {
     let mut links = 0;
     for program in ["pkg-config", "pkgconf"] {
         if !support::has(program) {
-            support::skip("pkg_config_names_files", "needs pkg-config and pkgconf");
+            let name = "pkg_config_names_files_that_an_earlier_directory_hides";
+            support::skip(name, "needs pkg-config and pkgconf");
             continue;
         }
         let words = tool(&lab, &format!("{program} --static --libs ./user.pc"));
