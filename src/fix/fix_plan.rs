@@ -1,6 +1,6 @@
 //! The changes that remove findings, as data: archives for lists, and changes of dynamic sections.
 
-use crate::format::deps_list::{DepsList, SetChange, bare_name};
+use crate::format::deps_list::{DepsList, Set, SetChange, bare_name};
 use crate::order;
 use crate::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet};
@@ -207,10 +207,11 @@ pub struct ListChange {
 impl ListChange {
     /// Adds changes that drop names from the sets that have them. Sets in a branch of `if()` keep
     /// their names, because the audited files may come from another branch. So do commands that are
-    /// not valid without values.
-    pub fn drop(&mut self, names: &BTreeSet<Vec<u8>>) {
+    /// not valid without values, and the variables and targets in `others`.
+    pub fn drop(&mut self, names: &BTreeSet<Vec<u8>>, others: &BTreeSet<Vec<u8>>) {
         let sets = self.list.sets().iter().enumerate();
-        for (at, set) in sets.filter(|(_, set)| !set.is_conditional()) {
+        let is_own = |set: &Set| !set.is_conditional() && !others.contains(&set.name);
+        for (at, set) in sets.filter(|(_, set)| is_own(set)) {
             let here = set.entries.iter().filter(|entry| names.contains(&entry.name));
             let drop: BTreeSet<Vec<u8>> = order::set(here.map(|entry| entry.name.clone()));
             let is_emptied = || drop.len() == set.names().count() && set.references.is_empty();

@@ -2,9 +2,12 @@
 //! members came from the merged archive. These members, the members that they refer to, and the
 //! members that a fix adds are needed. A name without a candidate archive stays on the list.
 
+use super::place::Listed;
+use super::targets::is_named_like;
 use crate::audit::Audit;
 use crate::cover::{CoverageQuestion, LinkOutput, cover};
 use crate::format::archive::SymbolKind;
+use crate::format::deps_list::{Set, SetCommand};
 use crate::format::elf::symtab::each_defined;
 use crate::id::{ArchiveId, FastSet, FileId, MemberId};
 use crate::merged::list::{Sources, listed_name};
@@ -56,6 +59,23 @@ pub(super) fn needless(
     let gone = listed.into_iter().filter(|archive| !kept.contains(archive));
     let names = gone.filter_map(|archive| listed_name(library, archive));
     Ok(names.map(<[u8]>::to_vec).collect())
+}
+
+/// The variables and targets of a list that belong to other targets than the merged archive `fat`.
+/// These targets may need names that the audited files do not need.
+pub(super) fn of_others(
+    audit: &Audit,
+    Listed { entry, list }: &Listed<'_>,
+    fat: ArchiveId,
+) -> BTreeSet<Vec<u8>> {
+    let path = &audit.library.entry(fat).path;
+    let whole = entry.list.as_ref().unwrap_or(list);
+    let is_other = |set: &&Set| {
+        set.origin == SetCommand::Link && !is_named_like(whole, &set.name, (path, None))
+    };
+    let others = whole.sets().iter().filter(is_other).map(|set| &*set.name);
+    let all = whole.parts(others, false).all;
+    all.into_iter().map(<[u8]>::to_vec).collect()
 }
 
 fn linked_files(audit: &Audit) -> impl Iterator<Item = FileId> {

@@ -84,8 +84,8 @@ pub(super) fn find_merged<'a>(
             Ok((Some(*archive), entry.map(listed).transpose()?))
         }
         _ if !request.must_find && !request.is_list_named => Ok((None, None)),
-        [] if !request.must_find => Ok((None, Some(list_without_archive(audit, plan)?))),
-        [] => Err(no_candidate(plan)),
+        [] if !request.must_find => Ok((None, Some(list_without_archive(audit, plan, request)?))),
+        [] => Err(no_candidate(plan, request)),
         several => {
             let paths = several.iter().map(|(archive, _)| show_path(&library.entry(*archive).path));
             let paths: Vec<String> = paths.collect();
@@ -99,8 +99,12 @@ pub(super) fn find_merged<'a>(
 
 /// The deps list of a library that is linked with the listed archives directly, without a merged
 /// archive. An error if none of the listed archives is a candidate.
-fn list_without_archive<'a>(audit: &Audit, plan: &'a Plan) -> Result<Listed<'a>, String> {
-    let entry = plan.lists.first().ok_or_else(|| no_candidate(plan))?;
+fn list_without_archive<'a>(
+    audit: &Audit,
+    plan: &'a Plan,
+    request: &FixRequest,
+) -> Result<Listed<'a>, String> {
+    let entry = plan.lists.first().ok_or_else(|| no_candidate(plan, request))?;
     let list = entry.listed(&audit.library)?;
     let is_known = list.sets().iter().any(|set| set.known() > 0);
     if is_known {
@@ -116,7 +120,7 @@ fn list_without_archive<'a>(audit: &Audit, plan: &'a Plan) -> Result<Listed<'a>,
 /// Help text: the commands from which archive names are read.
 const READ: &str = "help: set(), list(APPEND), target_link_libraries() and LINK_LIBS are read";
 
-pub(super) fn no_candidate(plan: &Plan) -> String {
+pub(super) fn no_candidate(plan: &Plan, request: &FixRequest) -> String {
     let is_empty =
         |entry: &&MergedFrom| entry.list.as_ref().is_ok_and(|list| list.sets().is_empty());
     if let Some(entry) = plan.lists.first().filter(is_empty) {
@@ -127,7 +131,12 @@ pub(super) fn no_candidate(plan: &Plan) -> String {
         Some(entry) => format!("holds members of archives that {} lists", show_path(&entry.path)),
         None => "is merged from others".to_owned(),
     };
-    format!("no candidate archive {what}\nhelp: name it with --archive FILE")
+    let why = if request.minimal {
+        "--minimal drops names from the list of a merged archive, but "
+    } else {
+        ""
+    };
+    format!("{why}no candidate archive {what}\nhelp: name it with --archive FILE")
 }
 
 /// Refusal of a name that cannot be written in any list.

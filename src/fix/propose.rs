@@ -8,7 +8,7 @@ use super::fix_plan::{FixPlan, ListChange};
 use super::known;
 use super::libraries;
 use super::link_order;
-use super::minimal::needless;
+use super::minimal::{needless, of_others};
 use super::needs;
 use super::patch::{self, Verified};
 use super::place::{ListPosition, Listed, find_merged, no_candidate, place};
@@ -112,7 +112,7 @@ fn of_symbols(
         }
         known::attach(plan, findings);
         let must = request.must_find || request.is_list_named;
-        return if must { Err(no_candidate(plan)) } else { Ok(Proposal::default()) };
+        return if must { Err(no_candidate(plan, request)) } else { Ok(Proposal::default()) };
     }
     let (fat, listed) = find_merged(audit, plan, request, solved)?;
     if fat.is_none() && request.merged_only {
@@ -177,10 +177,11 @@ fn of_symbols(
     share(findings);
     known::attach(plan, findings);
     let members = solutions.iter().map(|s| added_members(audit, s, &linked)).sum();
-    let mut drop = BTreeSet::new();
+    let (mut drop, mut others) = (BTreeSet::new(), BTreeSet::new());
     if let (true, Some(fat), Some(listed)) = (request.minimal, fat, &listed) {
         let names = listed.list.names().collect();
         drop = needless(audit, tree, fat, &names, &solutions)?;
+        others = of_others(audit, listed, fat);
     }
     let mut remedy = remedy(audit, listed, fat, &places);
     remedy.order = in_link_order(audit, fat, &add, &solutions);
@@ -189,7 +190,7 @@ fn of_symbols(
     let libraries = shared.into_iter().chain(of_archives).collect();
     add_libraries(audit, tree, libraries, &mut remedy);
     if let Some(change) = &mut remedy.list {
-        change.drop(&drop);
+        change.drop(&drop, &others);
     }
     Ok(Proposal { remedy, members, wanted, ..Proposal::default() })
 }

@@ -272,9 +272,54 @@ fn minimal_drops_what_nothing_needs() {
     lab.write("kept.cmake", format!("set(parts\nbase\n)\nset(own\nuser\n)\n{kept}"));
     let run = fix(&lab, &[&["--deps-list", "kept.cmake"], &minimal[2..]].concat());
     assert!(text(&run.stdout).ends_with(kept), "{}{}", text(&run.stdout), text(&run.stderr));
+    // Only the list of a merged archive can have names that nothing needs.
+    lab.write("link.cmake", "target_link_libraries(user PRIVATE base)\n");
+    let run = lab.linkaudit(&[
+        "fix",
+        "own/libuser.so",
+        "--lib-path",
+        "parts",
+        "--minimal",
+        "--deps-list",
+        "link.cmake",
+    ]);
+    assert!(text(&run.stderr).contains("drops names from the list of a merged archive, but no"));
     // Without a symbol table the extracted members are unknown.
     tool(&lab, "strip own/libuser.so");
     let run = fix(&lab, &minimal);
     assert_eq!(run.status.code(), Some(2));
     assert!(text(&run.stderr).contains("no symbol table"), "{}", text(&run.stderr));
+}
+
+/// Other targets may need names that the audited files do not need: CMake builds them as before.
+#[test]
+fn minimal_keeps_the_names_of_other_targets() {
+    if !["cmake", "make"].iter().all(|tool| support::has(tool)) {
+        return support::skip("minimal_keeps_the_names_of_other_targets", "needs cmake and make");
+    }
+    let lab = three();
+    lab.write("main.c", "int other(void); int main(void) { return other() - 4; }");
+    let project = "cmake_minimum_required(VERSION 3.16)\nproject(top C)\n\
+                   link_directories(${CMAKE_CURRENT_SOURCE_DIR}/parts)\n\
+                   add_executable(tool main.c)\ninclude(${LIST})\n";
+    lab.write("CMakeLists.txt", project);
+    let links = [
+        ("set(more base other)\n", "target_link_libraries(tool PRIVATE ${more})\n"),
+        (
+            "set(more ${last})\nset(last other)\n",
+            "set(all ${last})\ntarget_link_libraries(tool ${all})\n",
+        ),
+        ("", "target_link_libraries(tool PRIVATE base other)\n"),
+        ("", "link_libraries(other)\ntarget_link_libraries(tool PRIVATE other)\n"),
+    ];
+    for (sets, link) in links {
+        let list = |parts| format!("set(parts\n{parts}\n)\nset(own\nuser\n)\n{sets}{link}");
+        lab.write("list.cmake", list("base\nother"));
+        let minimal = ["--deps-list", "list.cmake", "--emit", "cmake-deps", "--minimal"];
+        let run = fix(&lab, &minimal);
+        let new = text(&run.stdout);
+        assert_eq!(new, list("base\none\ntwo"), "{}", text(&run.stderr));
+        lab.write("new.cmake", &new);
+        tool(&lab, "rm -rf out; cmake -S . -B out -DLIST=$PWD/new.cmake && cmake --build out");
+    }
 }
