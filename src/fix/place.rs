@@ -414,8 +414,10 @@ impl<'a> Choice<'a> {
             let mut seen: BTreeSet<&[u8]> = BTreeSet::new();
             sets.flat_map(Set::names).any(|name| matters(name) && !seen.insert(name))
         };
-        // A helper function may reorder the values after `LINK_LIBS`, which it has in a variable.
-        let is_argument = |name: &[u8]| name == b"ARGN" || name.ends_with(b"_LINK_LIBS");
+        // A helper function may reorder its arguments, which it has in variables.
+        let is_argument = |name: &[u8]| {
+            name == b"ARGN" || name.ends_with(b"_LINK_LIBS") || self.whole().is_argument(name)
+        };
         let is_link = self.list.sets().get(set).is_some_and(|set| set.origin == SetCommand::Link);
         let is_reordered = || self.whole().reordered().any(is_argument);
         let matters_here = !neighbours.referrers.is_empty() || !neighbours.needed.is_empty();

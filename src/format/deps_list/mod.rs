@@ -1,5 +1,5 @@
 //! Lists of archives in CMake: `set(NAME …)`, `list(APPEND NAME …)`, `target_link_libraries(…)` and
-//! the `LINK_LIBS` of LLVM's commands. `scan` finds the lists, and `spelling` reads the names in
+//! the `LINK_LIBS` of LLVM's commands. `scan` finds the lists, `calls` those in calls of functions, and `spelling` reads the names in
 //! them. `position` decides where a new name goes, and `write` inserts and drops names.
 //!
 //! `trace` follows a new name to the links of targets. Only `trace` evaluates conditions. The other
@@ -8,7 +8,9 @@
 //! is read as a name, but no archive has that name.
 
 mod assign;
+mod calls;
 mod flow;
+mod helpers;
 mod life;
 mod loops;
 mod position;
@@ -72,6 +74,8 @@ pub struct DepsList {
     reordered: BTreeSet<Vec<u8>>,
     /// The variables of `list(REMOVE_DUPLICATES)`.
     deduplicated: BTreeSet<Vec<u8>>,
+    /// The variables in which functions and macros have their arguments.
+    arguments: BTreeSet<Vec<u8>>,
     /// The sets of each variable or target; computed on first use.
     flow: OnceLock<flow::Flow>,
     /// The commands; parsed on first use.
@@ -214,6 +218,7 @@ impl DepsList {
             aliases: found.aliases,
             reordered: found.reordered,
             deduplicated: found.deduplicated,
+            arguments: found.arguments,
             flow: OnceLock::new(),
             program: OnceLock::new(),
         })
@@ -264,6 +269,11 @@ impl DepsList {
     /// The variables whose values a command may put into another order.
     pub fn reordered(&self) -> impl Iterator<Item = &[u8]> {
         self.reordered.iter().map(Vec::as_slice)
+    }
+
+    /// True for a variable in which a function or macro has arguments.
+    pub fn is_argument(&self, name: &[u8]) -> bool {
+        self.arguments.contains(name)
     }
 
     /// The variables from whose values a command removes duplicates.

@@ -1,5 +1,6 @@
 //! Finds the commands that list archives, their values, and the blocks around them.
 
+use super::helpers::Helpers;
 use super::life::Life;
 use super::loops::used_loops;
 use super::rank::Ranks;
@@ -78,6 +79,8 @@ pub(super) struct Scanned {
     /// For each command that refers to several variables and makes no set: the variables to which
     /// it refers.
     pub(super) uses: Vec<Vec<Vec<u8>>>,
+    /// The variables in which functions and macros have their arguments.
+    pub(super) arguments: BTreeSet<Vec<u8>>,
 }
 
 /// Reads a file. An error if a command cannot be parsed, or if the blocks do not match.
@@ -86,18 +89,19 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
     let mut blocks = Blocks::default();
     let mut variables = Variables::default();
     let mut lines: FastMap<(Vec<u8>, Option<Block>), u32> = FastMap::default();
-    let mut life = Life::default();
+    let (mut life, mut helpers) = (Life::default(), Helpers::default());
     let (mut ranks, mut repeats) = (Ranks::default(), Repeats::default());
     for command in commands(text) {
         let command = command?;
         blocks.enter(&text[command.name.clone()], command.line)?;
         let scan = Scan { text, command: &command };
         scan.others(&mut out, &mut variables);
+        scan.note_helper(&mut helpers, &mut out, &mut variables);
         if let Some(name) = scan.unset() {
             life.end(&out.sets, name, &blocks.here());
         }
         scan.order(&mut out);
-        let sets = scan.sets();
+        let sets = scan.sets(&helpers);
         let is_read = !sets.is_empty();
         for mut set in sets {
             set.blocks = blocks.here();
@@ -303,7 +307,7 @@ impl Scan<'_> {
 
     /// The sets that the command makes: one for each list of values. Empty if the command lists no
     /// values.
-    fn sets(&self) -> Vec<Set> {
+    fn sets(&self, helpers: &Helpers) -> Vec<Set> {
         let arguments = &*self.command.arguments;
         match (&*self.name(), arguments) {
             (b"set", [name, values @ ..]) => self.set(name, values, SetCommand::Set),
@@ -333,15 +337,20 @@ impl Scan<'_> {
                 vec![set]
             }
             (command, [target, values @ ..]) if command.ends_with(b"target_link_libraries") => {
-                self.scopes(target, values, target.span.end)
+                self.scopes(self.bytes(&target.inside), values, target.span.end)
             }
-            (_, [target, ..]) => self.keywords(target),
-            _ => Vec::new(),
+            (b"set_property", _) => self.property(),
+            _ => self.called(helpers),
         }
     }
 
+    /// The offset of the command's end.
+    pub(super) fn end(&self) -> usize {
+        self.command.end
+    }
+
     /// The offset after the opening parenthesis.
-    fn start(&self) -> usize {
+    pub(super) fn start(&self) -> usize {
         let from = self.command.name.end;
         let open = self.text.get(from..).and_then(|rest| memchr::memchr(b'(', rest));
         open.map_or(self.command.end, |open| from + open + 1)
@@ -387,15 +396,14 @@ impl Scan<'_> {
 
     /// One set for the values of `target_link_libraries` before its first scope keyword, and one
     /// for the values after each keyword. Empty sets are omitted.
-    fn scopes(&self, target: &Argument, values: &[Argument], start: usize) -> Vec<Set> {
+    pub(super) fn scopes(&self, target: &[u8], values: &[Argument], start: usize) -> Vec<Set> {
         let (mut sets, mut start, mut rest) = (Vec::new(), start, values);
         let (mut is_private, mut is_interface) = (false, false);
         loop {
             let end = rest.iter().position(|argument| is_scope(self.word(argument)));
             let here = &rest[..end.unwrap_or(rest.len())];
             if !here.is_empty() {
-                let mut set =
-                    self.values(self.bytes(&target.inside), here, start, SetCommand::Link);
+                let mut set = self.values(target, here, start, SetCommand::Link);
                 set.body.end = end.map_or(set.body.end, |at| rest[at].span.start);
                 (set.is_private, set.is_interface) = (is_private, is_interface);
                 sets.push(set);
@@ -408,33 +416,14 @@ impl Scan<'_> {
         }
     }
 
-    /// The sets after `LINK_LIBS` and `LINK_COMPONENTS` in commands of LLVM.
-    fn keywords(&self, target: &Argument) -> Vec<Set> {
-        let arguments = &*self.command.arguments;
-        let is_word = |argument: &Argument| {
-            let word = self.word(argument);
-            word.len() > 3 && word.iter().all(|b| b.is_ascii_uppercase() || *b == b'_')
-        };
-        let mut sets = Vec::new();
-        for (at, keyword) in arguments.iter().enumerate() {
-            if !matches!(self.word(keyword), b"LINK_LIBS" | b"LINK_COMPONENTS") {
-                continue;
-            }
-            let rest = &arguments[at + 1..];
-            let stop = |argument: &Argument| is_word(argument) && !is_scope(self.word(argument));
-            let len = rest.iter().position(stop).unwrap_or(rest.len());
-            let end = rest.get(len).map_or(self.command.end, |next| next.span.start);
-            let mut found = self.scopes(target, &rest[..len], keyword.span.end);
-            if let Some(last) = found.last_mut() {
-                last.body.end = end;
-            }
-            sets.extend(found);
-        }
-        sets
-    }
-
     /// Makes a set of `values`. `start` is the offset at which its text begins.
-    fn values(&self, name: &[u8], values: &[Argument], start: usize, origin: SetCommand) -> Set {
+    pub(super) fn values(
+        &self,
+        name: &[u8],
+        values: &[Argument],
+        start: usize,
+        origin: SetCommand,
+    ) -> Set {
         let mut set = Set {
             name: name.to_vec(),
             entries: Vec::new(),

@@ -564,7 +564,7 @@ fn a_list_that_takes_no_name_says_why() {
     let lab = build(IN_ORDER, &["a", "b", "z", "x"], &["FooA", "FooB", "FooZ"]);
     let cases = [
         (
-            "macro(add)\n  target_link_libraries(m PRIVATE ${ARGN})\nendmacro()\nadd(FooA FooB)\n",
+            "set(X y)\nadd(m PRIVATE FooA FooB)\n",
             2,
             "list.cmake: no command that is read names a candidate archive",
         ),
