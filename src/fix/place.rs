@@ -2,7 +2,9 @@
 //! added to the list of the merged archive. `propose` calls this module.
 
 use super::branches::{is_loop_body, listed_elsewhere, parts_of, reaches};
-use super::targets::{EVERYWHERE, LinkNeeds, Neighbours, in_link_order, is_named_like, of_file};
+use super::targets::{
+    EVERYWHERE, LinkNeeds, Neighbours, fullest, in_link_order, is_named_like, largest, of_file,
+};
 use crate::audit::Audit;
 use crate::format::deps_list::{
     DepsList, Fate, LinkParts, Links, Set, SetCommand, Trace, can_list,
@@ -16,7 +18,6 @@ use crate::plan::MergedFrom;
 use crate::plan::Plan;
 use crate::text::{show, show_path};
 use std::cell::Cell;
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -196,20 +197,21 @@ pub(super) fn place(
         let links = choice.links(&outputs, group);
         let fate = |set: usize| choice.fate(&traced, &outputs, set);
         let is_kept = |set: usize| !matches!(fate(set), Fate::Removed(_));
-        for set in parts_of(audit, list, (group, name, &is_kept), fat, &neighbours) {
+        let parts = parts_of(audit, list, (group, name, &is_kept), fat, &neighbours);
+        let flow_doubt = || choice.flow_doubt(&traced, (group, &parts), &fate);
+        out.doubt = out.doubt.or_else(flow_doubt);
+        let is_certain = traced.links.iter().all(Option::is_some)
+            && parts.iter().any(|set| fate(*set) == Fate::Kept);
+        for set in parts {
             let line = choice.listed_on(&links, set, name, &fate);
             match fate(set) {
                 _ if line.is_some() => {}
-                Fate::Kept => {}
                 Fate::Removed(line) => removed = removed.or(Some(line)),
-                Fate::MayBeRemoved(line) => {
-                    let (name, path) = (show(name), show_path(&entry.path));
-                    let why = || format!("a later command may remove {name} ({path}:{line})");
-                    out.doubt = out.doubt.or_else(|| Some(why()));
-                }
-                Fate::Unknown => {
-                    let why = || format!("the link may not get the names of {}", show(group));
-                    out.doubt = out.doubt.or_else(|| Some(why()));
+                // Other sets give the link the name.
+                Fate::Unknown if is_certain => {}
+                fate => {
+                    let fate_doubt = || choice.fate_doubt(fate, (group, name));
+                    out.doubt = out.doubt.or_else(fate_doubt);
                 }
             }
             let order_doubt = || choice.order_doubt(&links, (set, group), (name, &neighbours));
@@ -365,7 +367,7 @@ impl<'a> Choice<'a> {
         let holding: Vec<(usize, &Set)> = sets.collect();
         let line = |link: Option<&LinkParts<'_>>| {
             let is_linked = |set: &Set| link.is_none_or(|link| link.has(set));
-            let is_kept = |at: usize| matches!(fate(at), Fate::Kept | Fate::MayBeRemoved(_));
+            let is_kept = |at: usize| !matches!(fate(at), Fate::Removed(_) | Fate::Unknown);
             let sets = holding.iter().filter(|(at, set)| is_linked(set) && is_kept(*at));
             let mut entries = sets.flat_map(|(_, set)| &set.entries);
             entries.find(|entry| entry.name == name).map(|entry| entry.line)
@@ -446,6 +448,39 @@ impl<'a> Choice<'a> {
             }
             (Fate::Kept | Fate::Removed(_), other) | (other, _) => other,
         })
+    }
+
+    /// The reason why a link may lack the name in a set of `group` with this fate, if it may.
+    fn fate_doubt(&self, fate: Fate, (group, name): (&[u8], &[u8])) -> Option<String> {
+        match fate {
+            Fate::Kept | Fate::Removed(_) | Fate::Elsewhere => None,
+            Fate::MayBeRemoved(line) => {
+                let (name, path) = (show(name), show_path(&self.entry.path));
+                Some(format!("a later command may remove {name} ({path}:{line})"))
+            }
+            Fate::Unknown => Some(format!("the link may not get the names of {}", show(group))),
+        }
+    }
+
+    /// The reason why new names in all of `parts`, sets of `group`, may have no effect on a link or
+    /// too much effect, if there is one. The fates of the sets do not tell such reasons.
+    fn flow_doubt(
+        &self,
+        traced: &Traced<'_>,
+        (group, parts): (&[u8], &[usize]),
+        fate: &dyn Fn(usize) -> Fate,
+    ) -> Option<String> {
+        let group = show(group);
+        if !parts.is_empty() && parts.iter().all(|set| fate(*set) == Fate::Elsewhere) {
+            return Some(format!("only other systems run the command with the names of {group}"));
+        }
+        let sets: Vec<&Set> = parts.iter().filter_map(|set| self.list.sets().get(*set)).collect();
+        if sets.iter().any(|set| traced.trace.is_repeated(set)) {
+            return Some(format!("a command adds the names of {group} several times"));
+        }
+        let mut links = traced.links.iter().flatten();
+        let why = || format!("the link may get the archives of {group} from another command");
+        links.any(|links| traced.trace.is_partial(&sets, links)).then(why)
     }
 
     /// Follows a new name to the links of `outputs`.
@@ -561,39 +596,4 @@ impl<'a> Choice<'a> {
         let doubt = doubt.or_else(|| (!is_compared.get()).then(unordered));
         (group.or_else(|| largest(self.list, &fitting)), doubt)
     }
-}
-
-/// The variable or target of `among` that names the most candidate archives. If several name
-/// equally many, the first.
-fn largest<'l>(list: &'l DepsList, among: &BTreeSet<&[u8]>) -> Option<&'l [u8]> {
-    let mut counts: BTreeMap<&[u8], (usize, Reverse<usize>)> = BTreeMap::new();
-    let sets = list.sets().iter().enumerate();
-    for (at, set) in sets.filter(|(_, set)| among.contains(&*set.name)) {
-        counts.entry(&set.name).or_insert((0, Reverse(at))).0 += set.known();
-    }
-    counts.into_iter().max_by_key(|(_, rank)| *rank).map(|(name, _)| name)
-}
-
-/// The variable or target of `among` with more than half of its candidate archives in `dir`. If
-/// there are several, the one with the most archives in `dir` wins, then the one with the largest
-/// share.
-fn fullest<'l>(
-    (audit, needs): (&Audit, &LinkNeeds),
-    list: &'l DepsList,
-    dir: &Path,
-    among: &BTreeSet<&[u8]>,
-) -> Option<&'l [u8]> {
-    let here = needs.in_directory(&audit.library, dir);
-    let mut counts: BTreeMap<&[u8], (usize, usize, usize)> = BTreeMap::new();
-    let sets = list.sets().iter().enumerate();
-    for (at, set) in sets.filter(|(_, set)| among.contains(&*set.name)) {
-        let count = counts.entry(&set.name).or_insert((0, 0, at));
-        count.0 += set.names().filter(|name| here.contains(*name)).count();
-        count.1 += set.known();
-    }
-    let fitting = counts.into_iter().filter(|(_, (here, all, _))| 2 * here > *all);
-    let best = fitting.max_by(|(_, (here_a, all_a, a)), (_, (here_b, all_b, b))| {
-        here_a.cmp(here_b).then((here_a * all_b).cmp(&(here_b * all_a))).then(b.cmp(a))
-    });
-    best.map(|(name, _)| name)
 }

@@ -454,3 +454,38 @@ pub(super) fn in_link_order<'l>(
         (true, true) => (among.clone(), true),
     }
 }
+
+/// The variable or target of `among` that names the most candidate archives. If several name
+/// equally many, the first.
+pub(super) fn largest<'l>(list: &'l DepsList, among: &BTreeSet<&[u8]>) -> Option<&'l [u8]> {
+    let mut counts: BTreeMap<&[u8], (usize, Reverse<usize>)> = BTreeMap::new();
+    let sets = list.sets().iter().enumerate();
+    for (at, set) in sets.filter(|(_, set)| among.contains(&*set.name)) {
+        counts.entry(&set.name).or_insert((0, Reverse(at))).0 += set.known();
+    }
+    counts.into_iter().max_by_key(|(_, rank)| *rank).map(|(name, _)| name)
+}
+
+/// The variable or target of `among` with more than half of its candidate archives in `dir`. If
+/// there are several, the one with the most archives in `dir` wins, then the one with the largest
+/// share.
+pub(super) fn fullest<'l>(
+    (audit, needs): (&Audit, &LinkNeeds),
+    list: &'l DepsList,
+    dir: &Path,
+    among: &BTreeSet<&[u8]>,
+) -> Option<&'l [u8]> {
+    let here = needs.in_directory(&audit.library, dir);
+    let mut counts: BTreeMap<&[u8], (usize, usize, usize)> = BTreeMap::new();
+    let sets = list.sets().iter().enumerate();
+    for (at, set) in sets.filter(|(_, set)| among.contains(&*set.name)) {
+        let count = counts.entry(&set.name).or_insert((0, 0, at));
+        count.0 += set.names().filter(|name| here.contains(*name)).count();
+        count.1 += set.known();
+    }
+    let fitting = counts.into_iter().filter(|(_, (here, all, _))| 2 * here > *all);
+    let best = fitting.max_by(|(_, (here_a, all_a, a)), (_, (here_b, all_b, b))| {
+        here_a.cmp(here_b).then((here_a * all_b).cmp(&(here_b * all_a))).then(b.cmp(a))
+    });
+    best.map(|(name, _)| name)
+}

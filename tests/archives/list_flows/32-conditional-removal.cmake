@@ -1,4 +1,4 @@
-# unsure
+# refused
 set(LIBS FooA FooB@ FooZ)
 if(UNIX)
   list(REMOVE_ITEM LIBS FooX)

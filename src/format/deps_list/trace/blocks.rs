@@ -1,7 +1,7 @@
 //! Runs the commands of a file: blocks, conditions and loops.
 
 use super::arguments::Words;
-use super::condition::Truth;
+use super::condition::{Truth, is_of_system};
 use super::program::Step;
 use super::run::{Flow, Run};
 use super::state::State;
@@ -66,10 +66,18 @@ impl Run<'_> {
         let base = self.state.clone();
         let program = self.program;
         let (mut ways, mut at, mut all): (Vec<(Flow, State)>, usize, u64) = (Vec::new(), begin, 0);
-        let mut is_left = true;
+        let (mut is_left, mut by_system) = (true, false);
         while let Some(step) = program.steps.get(at).filter(|step| step.name != b"endif") {
             let (truth, condition) = self.condition(step);
             all = mixed(all, condition);
+            let mut words = step.call.arguments.iter();
+            by_system |= words.any(|word| is_of_system(self.bytes(word)));
+            let is_skipped = !is_left || truth == Truth::False;
+            if is_skipped && by_system {
+                let inside = program.steps.get(at + 1..step.next).unwrap_or_default();
+                let sets = inside.iter().flat_map(|step| &step.sets);
+                self.elsewhere.extend(sets.map(|(set, ..)| *set));
+            }
             if is_left && truth != Truth::False {
                 self.state = base.clone();
                 let flow = self.block(at + 1, step.next);

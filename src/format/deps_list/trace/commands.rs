@@ -16,7 +16,26 @@ impl Run<'_> {
     /// Runs one command.
     pub(super) fn command(&mut self, step: &Step) -> Flow {
         let arguments = self.arguments(step);
+        for (set, ..) in &step.sets {
+            if self.adds_again(*set, step, &arguments) {
+                self.repeated.insert(*set);
+            }
+        }
         self.call(&step.name, &arguments)
+    }
+
+    /// True if the command adds the new name of `set` to a variable that has the name already from
+    /// an earlier run of this command.
+    fn adds_again(&self, set: usize, step: &Step, arguments: &[Words]) -> bool {
+        let is_new = |word: &Word| word.mark.is_some_and(|mark| mark.is_new && mark.set == set);
+        let added = arguments.iter().flat_map(|argument| &argument.words);
+        let added = added.filter(|word| is_new(word)).count();
+        let value = match (&*step.name, arguments) {
+            (b"list", [_, name, ..]) => name.name().and_then(|name| self.state.get(name)),
+            _ => None,
+        };
+        let before = value.map_or(0, |value| value.iter().filter(|word| is_new(word)).count());
+        added > 0 && added + before > 1
     }
 
     /// Runs the command `name`: a function of the file, or a command of CMake.

@@ -14,6 +14,32 @@ pub(super) enum Truth {
     Unknown,
 }
 
+/// Variables that CMake sets only on systems whose programs are not ELF files.
+const OTHER_SYSTEMS: [&[u8]; 10] = [
+    b"WIN32",
+    b"MSVC",
+    b"MINGW",
+    b"MSYS",
+    b"CYGWIN",
+    b"WINCE",
+    b"WINDOWS_PHONE",
+    b"WINDOWS_STORE",
+    b"APPLE",
+    b"IOS",
+];
+/// Values of `CMAKE_SYSTEM_NAME` on such systems.
+const OTHER_NAMES: [&[u8]; 6] =
+    [b"Windows", b"WindowsStore", b"Darwin", b"iOS", b"CYGWIN", b"MSYS"];
+/// The variable that CMake sets on systems with ELF files.
+const UNIX: &[u8] = b"UNIX";
+
+/// True if a variable of CMake that depends on the system decides `name` or `${name}`.
+pub(super) fn is_of_system(text: &[u8]) -> bool {
+    let inside = text.strip_prefix(b"${").and_then(|rest| rest.strip_suffix(b"}"));
+    let name = inside.unwrap_or(text);
+    name == UNIX || name == b"CMAKE_SYSTEM_NAME" || OTHER_SYSTEMS.contains(&name)
+}
+
 impl From<bool> for Truth {
     fn from(is: bool) -> Self {
         if is { Self::True } else { Self::False }
@@ -134,11 +160,23 @@ impl Run<'_> {
         match self.state.get(text) {
             Some(_) if self.cached.contains(text) || word.is_quoted() => None,
             Some(value) => single(value).map(<[u8]>::to_vec),
+            // CMake or another file sets this variable.
+            None if text.starts_with(b"CMAKE_") && !word.is_quoted() => None,
             None => Some(text.to_vec()),
         }
     }
 
     fn compare(&self, first: &Words, operator: &[u8], second: &Words) -> Option<Truth> {
+        let is_system =
+            |name: &[u8]| matches!(name, b"CMAKE_SYSTEM_NAME" | b"${CMAKE_SYSTEM_NAME}");
+        if matches!(operator, b"STREQUAL" | b"MATCHES")
+            && first.name().is_some_and(is_system)
+            && self.state.get(b"CMAKE_SYSTEM_NAME").is_none()
+            && let Some(name) = second.text()
+            && OTHER_NAMES.contains(&name)
+        {
+            return Some(Truth::False);
+        }
         match operator {
             b"STREQUAL" => Some(Truth::from(self.operand(first)? == self.operand(second)?)),
             b"MATCHES" => {
@@ -180,6 +218,11 @@ impl Run<'_> {
                     None => Truth::Unknown,
                 }
             }
+            None if !word.is_quoted() && !self.cached.contains(text) => match text {
+                UNIX => Truth::True,
+                text if OTHER_SYSTEMS.contains(&text) => Truth::False,
+                _ => Truth::Unknown,
+            },
             _ => Truth::Unknown,
         }
     }

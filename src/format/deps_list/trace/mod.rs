@@ -37,6 +37,10 @@ pub struct Trace<'l> {
     list: &'l DepsList,
     state: State,
     losses: FastMap<usize, Losses>,
+    /// The sets in arms that CMake runs on other systems only.
+    elsewhere: FastSet<usize>,
+    /// The sets whose new name a variable gets several times.
+    repeated: FastSet<usize>,
     /// The result of [`Self::each`].
     all: OnceLock<FastMap<usize, Vec<Found>>>,
     /// True if the file has too many steps to follow.
@@ -62,6 +66,8 @@ pub enum Fate {
     Removed(u32),
     /// The command on this line may remove the name.
     MayBeRemoved(u32),
+    /// The command of the set runs only on systems whose programs are not ELF files.
+    Elsewhere,
     /// It is unknown if a link gets the name.
     Unknown,
 }
@@ -104,6 +110,8 @@ impl DepsList {
             all: OnceLock::new(),
             gave_up: run.gave_up,
             losses: run.losses,
+            elsewhere: run.elsewhere,
+            repeated: run.repeated,
             state: run.state,
         }
     }
@@ -112,7 +120,11 @@ impl DepsList {
 /// The words that one or several links get: for each set, the doubts of its new name and of its
 /// archives.
 #[derive(Default)]
-pub struct Links(FastMap<usize, Found>);
+pub struct Links {
+    sets: FastMap<usize, Found>,
+    /// For each archive of a set: the sets that it comes from, each with its doubt.
+    archives: FastMap<Arc<[u8]>, FastSet<(usize, u64)>>,
+}
 
 #[derive(Default)]
 struct Found {
@@ -126,8 +138,14 @@ struct Found {
 impl Links {
     fn add(&mut self, word: &Word) {
         if let Some(mark) = word.mark {
-            let found = self.0.entry(mark.set).or_default();
-            if mark.is_new { &mut found.new } else { &mut found.siblings }.insert(word.doubt);
+            let found = self.sets.entry(mark.set).or_default();
+            if mark.is_new {
+                found.new.insert(word.doubt);
+            } else {
+                found.siblings.insert(word.doubt);
+                let from = self.archives.entry(Arc::clone(&word.text)).or_default();
+                from.insert((mark.set, word.doubt));
+            }
         }
     }
 }
@@ -147,7 +165,7 @@ impl Trace<'_> {
             return Fate::Unknown;
         }
         let found = match links {
-            Some(links) => links.0.get(&set.number).map(std::slice::from_ref),
+            Some(links) => links.sets.get(&set.number).map(std::slice::from_ref),
             None => self.all.get_or_init(|| self.each()).get(&set.number).map(Vec::as_slice),
         };
         let found = found.unwrap_or_default();
@@ -156,6 +174,9 @@ impl Trace<'_> {
             return Fate::Kept;
         }
         let is_gone = found.iter().all(|found| found.new.is_empty());
+        if is_gone && self.elsewhere.contains(&set.number) {
+            return Fate::Elsewhere;
+        }
         match losses {
             Losses { certain: Some(line), possible: None } if is_gone => Fate::Removed(line),
             Losses { certain: Some(line), .. } | Losses { possible: Some(line), .. } => {
@@ -163,6 +184,24 @@ impl Trace<'_> {
             }
             Losses { .. } => Fate::Unknown,
         }
+    }
+
+    /// True if the command of `set` runs several times and adds its values to the same variable.
+    pub fn is_repeated(&self, set: &Set) -> bool {
+        self.repeated.contains(&set.number)
+    }
+
+    /// True if `links` may get the archives of `sets` under other conditions, from another set. New
+    /// names in `sets` then have no effect under these conditions.
+    pub fn is_partial(&self, sets: &[&Set], links: &Links) -> bool {
+        let is_own = |number: usize| sets.iter().any(|set| set.number == number);
+        let own = links.sets.iter().filter(|(number, _)| is_own(**number));
+        let new: FastSet<u64> = own.flat_map(|(_, found)| found.new.iter().copied()).collect();
+        let is_covered = |(number, doubt): &(usize, u64)| is_own(*number) || new.contains(doubt);
+        let is_partial = |from: &FastSet<(usize, u64)>| {
+            from.iter().any(|(number, _)| is_own(*number)) && !from.iter().all(is_covered)
+        };
+        !new.contains(&0) && links.archives.values().any(is_partial)
     }
 
     /// The targets to which link commands of the file add values. A target appears once for each
@@ -180,7 +219,7 @@ impl Trace<'_> {
         let mut out: FastMap<usize, Vec<Found>> = FastMap::default();
         let targets: FastSet<&[u8]> = self.targets().collect();
         for target in targets {
-            for (set, found) in self.direct(target).0 {
+            for (set, found) in self.direct(target).sets {
                 out.entry(set).or_default().push(found);
             }
         }
@@ -193,10 +232,10 @@ impl Trace<'_> {
                 own.add(word);
             }
             let is_lost = |found: &Found| !found.siblings.is_empty() && !found.is_certain();
-            let own = own.0.into_iter().filter(|(_, found)| is_lost(found));
+            let own = own.sets.into_iter().filter(|(_, found)| is_lost(found));
             lost.extend(own.map(|(set, _)| set).filter(|set| self.losses.contains_key(set)));
         }
-        for (set, mut found) in elsewhere.0 {
+        for (set, mut found) in elsewhere.sets {
             found.is_lost = lost.contains(&set);
             out.entry(set).or_insert_with(|| vec![found]);
         }

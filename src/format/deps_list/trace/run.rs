@@ -35,6 +35,10 @@ pub(super) struct Run<'t> {
     /// The functions and macros that a command of the file calls, by the index of their first
     /// command.
     pub(super) called: FastSet<usize>,
+    /// The sets in arms that CMake runs on other systems only.
+    pub(super) elsewhere: FastSet<usize>,
+    /// The sets whose new name a variable gets several times, because the command runs again.
+    pub(super) repeated: FastSet<usize>,
     /// Cache variables, whose values users may change.
     pub(super) cached: FastSet<Vec<u8>>,
     /// The line of the current command.
@@ -65,6 +69,8 @@ impl<'t> Run<'t> {
             early: Vec::new(),
             losses: FastMap::default(),
             called: FastSet::default(),
+            elsewhere: FastSet::default(),
+            repeated: FastSet::default(),
             cached: FastSet::default(),
             line: 0,
             left: most,

@@ -1,0 +1,10 @@
+# unsure
+function(link_plugin name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK_LIBS" ${ARGN})
+  if(WIN32)
+    target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS})
+  else()
+    target_link_libraries(${name} PRIVATE FooA FooB FooZ)
+  endif()
+endfunction()
+link_plugin(m SOURCES m.c LINK_LIBS FooA FooB@ FooZ)
