@@ -135,7 +135,8 @@ pub(super) fn prepare_with(
     };
     sandbox::enter(shared, written);
     let threads = threads::start(wanted_threads(shared));
-    let System { tree, merged, moved } = System::new(shared, &place, paths, places, &replaced)?;
+    let System { tree, merged, moved, stage_of } =
+        System::new(shared, &place, paths, places, &replaced)?;
     let named = |path: &PathBuf| existing(shared, (&place, &*tree), (&here, path));
     let mut paths: Vec<PathBuf> = paths.iter().map(named).collect::<Result<_>>()?;
     if paths.is_empty() && !is_listed {
@@ -203,7 +204,7 @@ pub(super) fn prepare_with(
         merged,
         baselines,
         style: style(shared),
-        paths: Paths { staged: moved, policies, ..place.outputs(shared)? },
+        paths: Paths { staged: moved, stage_of, policies, ..place.outputs(shared)? },
         progress: shows_progress(shared),
     })
 }
@@ -302,6 +303,8 @@ struct System {
     merged: bool,
     /// See [`Paths::staged`].
     moved: FastMap<PathBuf, PathBuf>,
+    /// See [`Paths::stage_of`].
+    stage_of: FastMap<PathBuf, usize>,
 }
 
 impl System {
@@ -318,13 +321,14 @@ impl System {
         let sysroot = place.tree()?;
         let merged = sysroot.is_merged();
         let Some(staged) = place.laid(replaced)? else {
-            return Ok(Self { tree: Box::new(sysroot), merged, moved: FastMap::default() });
+            let (moved, stage_of) = Default::default();
+            return Ok(Self { tree: Box::new(sysroot), merged, moved, stage_of });
         };
         let typed = paths.iter().chain(places).chain(&shared.lib_path);
         let whole = typed.filter(|path| !place.is_staged(path)).map(|path| place.named(path));
         let staged = staged.listing(whole.collect::<Result<_>>()?);
-        let moved = staged.moved().clone();
-        Ok(Self { tree: Box::new(staged), merged, moved })
+        let (moved, stage_of) = (staged.moved().clone(), staged.stage_of().clone());
+        Ok(Self { tree: Box::new(staged), merged, moved, stage_of })
     }
 }
 

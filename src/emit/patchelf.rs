@@ -5,6 +5,7 @@
 
 use super::{Emission, Emitted};
 use crate::fix::fix_plan::ElfPatch;
+use crate::order::Arrange as _;
 use crate::report::Paths;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -16,12 +17,17 @@ const HEAD: &str = "\
 # libraries, and still loads every needed file that it loaded before.
 ";
 
+/// The lines that read the prefix if the files are in several staging directories.
+const ARGUMENT_OF_PARTS: &str = "\
+# usage: sh SCRIPT [PREFIX], by default the audited staging directories
+# In PREFIX, the script changes the files of each staging directory that is installed there.
+set -u
+given=${1-}
+parts=0
+";
+
 /// The part of the script after the lines that set the prefix and the required tools.
 const BODY: &str = r#"
-case $prefix in
-/*) ;;
-*) prefix=./$prefix ;;
-esac
 # PATH of a user may lack the directories of getcap and setcap.
 PATH=$PATH:/usr/sbin:/sbin
 for tool in $tools; do
@@ -31,6 +37,15 @@ for tool in $tools; do
     fi
 done
 failed=0
+
+# absolute
+# Makes the prefix a path that no tool takes for an option.
+absolute() {
+    case $prefix in
+    /*) ;;
+    *) prefix=./$prefix ;;
+    esac
+}
 
 # fail MESSAGE
 fail() {
@@ -137,85 +152,145 @@ at_home() {
 
 "#;
 
+/// The shell function that selects the prefix of the files of one part.
+const PART: &str = r#"# part DIRECTORY FILE...
+# Sets the prefix of the next files: the script's argument, by default DIRECTORY. False if the argument
+# has none of the files, because it may be the staging directory of other files.
+part() {
+    prefix=${given:-$1}
+    absolute
+    shift
+    for name; do
+        if [ -z "$given" ] || [ -f "$prefix/$name" ]; then
+            parts=$((parts + 1))
+            return
+        fi
+    done
+    return 1
+}
+
+"#;
+
+/// A file to patch.
+struct File<'p> {
+    /// The path below its staging directory. For a file outside of stages, the path in the audited
+    /// system.
+    path: PathBuf,
+    /// The staging directory.
+    stage: Option<&'p Path>,
+    patch: &'p ElfPatch,
+}
+
+impl<'p> File<'p> {
+    fn new(paths: &'p Paths, patch: &'p ElfPatch) -> Self {
+        let path = paths.in_stage(&patch.file).to_path_buf();
+        Self { path, stage: paths.stage(&patch.file), patch }
+    }
+}
+
 pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     let mut out = Emitted::default();
-    let in_stage = |patch: &ElfPatch| emission.paths.in_stage(&patch.file).to_path_buf();
-    let files: Vec<(PathBuf, &ElfPatch)> =
-        emission.remedy.patches.iter().map(|patch| (in_stage(patch), patch)).collect();
+    let patches = emission.remedy.patches.iter();
+    let mut files: Vec<File<'_>> = patches.map(|patch| File::new(emission.paths, patch)).collect();
     let Some(prefix) = common(&files) else { return out };
+    files.arrange_by_key(|file| file.stage);
+    // A package that is built alone has only its own staging directory.
+    let parts: Vec<&[File<'_>]> = files.chunk_by(|a, b| a.stage == b.stage).collect();
+    let here = |part: &[File<'_>]| {
+        emission.paths.directory(&prefix, part.first().and_then(|file| file.stage))
+    };
     out.bytes.extend(HEAD.as_bytes());
-    argument(here(emission.paths, &prefix, &files).as_deref(), &mut out.bytes);
+    match parts[..] {
+        [part] => argument(&here(part), &mut out.bytes),
+        _ => out.bytes.extend(ARGUMENT_OF_PARTS.as_bytes()),
+    }
     out.bytes.extend(b"tools='patchelf sha256sum mktemp cmp");
-    if files.iter().any(|(_, patch)| patch.has_capabilities) {
+    if files.iter().any(|file| file.patch.has_capabilities) {
         out.bytes.extend(b" getcap setcap");
     }
     out.bytes.extend(b"'\n");
     // In a sysroot, the prefix is a path of the audited system, and not of this machine.
-    let is_home = emission.paths.directory(&prefix, false).as_deref() == Some(&*prefix);
-    let fixed = |patch: &ElfPatch| {
-        let is_new = is_home && !patch.staged && patch.change.options().is_some();
-        is_new && names_prefix(&patch.path, &prefix)
+    let is_home = emission.paths.directory(&prefix, None) == prefix;
+    let fixed = |file: &File<'_>| {
+        let is_new = is_home && file.stage.is_none() && file.patch.change.options().is_some();
+        is_new && names_prefix(&file.patch.path, &prefix)
     };
-    if files.iter().any(|(_, patch)| fixed(patch)) {
+    if files.iter().any(fixed) {
         out.bytes.extend(b"audited=");
         quote(prefix.as_os_str().as_bytes(), &mut out.bytes);
         out.bytes.push(b'\n');
     }
     out.bytes.extend(BODY.as_bytes());
-    if files.iter().any(|(_, patch)| fixed(patch)) {
+    if files.iter().any(fixed) {
         out.bytes.extend(AT_HOME.as_bytes());
     }
-    for (file, patch) in &files {
-        let name = file.strip_prefix(&prefix).unwrap_or(file).as_os_str().as_bytes();
-        let needed = patch.needed_after();
-        // A newline cannot be written: the shell drops a newline at the end of a command's output,
-        // and newlines separate the needed names.
-        let mut texts = [name, &patch.path].into_iter().chain(needed.iter().copied());
-        if texts.any(|text| text.contains(&b'\n')) {
-            out.refuse(name, "has a newline in a name or in its search path");
-            continue;
+    if let [part] = parts[..] {
+        out.bytes.extend(b"absolute\n");
+        for file in part {
+            call(file, &prefix, fixed(file), &mut out);
         }
-        edit(patch, &mut out.bytes);
-        if fixed(patch) {
-            out.bytes.extend(b"at_home ");
-            quote(name, &mut out.bytes);
-            out.bytes.extend(b" &&\n    ");
+    } else {
+        out.bytes.extend(PART.as_bytes());
+        for part in parts {
+            out.bytes.extend(b"if part ");
+            quote(here(part).as_os_str().as_bytes(), &mut out.bytes);
+            for file in part {
+                out.bytes.push(b' ');
+                quote(below(file, &prefix), &mut out.bytes);
+            }
+            out.bytes.extend(b"; then\n");
+            for file in part {
+                call(file, &prefix, fixed(file), &mut out);
+            }
+            out.bytes.extend(b":\nfi\n");
         }
-        out.bytes.extend(b"patch ");
-        quote(name, &mut out.bytes);
-        out.bytes.extend(format!(" {} ", patch.sha256).as_bytes());
-        quote(&patch.path, &mut out.bytes);
-        out.bytes.push(b' ');
-        quote(&needed.join(&b'\n'), &mut out.bytes);
-        if let Some(options) = patch.change.options().filter(|_| patch.new_tag) {
-            out.bytes.push(b' ');
-            quote(options.as_bytes(), &mut out.bytes);
-        }
-        out.bytes.push(b'\n');
+        out.bytes.extend(b"[ $parts -gt 0 ] || fail \"not found: a file to change in $given\"\n");
     }
     out.bytes.extend(b"exit $failed\n");
     out
 }
 
+/// The path of a file below the prefix.
+fn below<'f>(file: &'f File<'_>, prefix: &Path) -> &'f [u8] {
+    file.path.strip_prefix(prefix).unwrap_or(&file.path).as_os_str().as_bytes()
+}
+
+/// Writes the commands that change a file. `is_fixed` is true if its new search path names the
+/// audited prefix.
+fn call(file: &File<'_>, prefix: &Path, is_fixed: bool, out: &mut Emitted) {
+    let (patch, name) = (file.patch, below(file, prefix));
+    let needed = patch.needed_after();
+    // A newline cannot be written: the shell drops a newline at the end of a command's output,
+    // and newlines separate the needed names.
+    let mut texts = [name, &patch.path].into_iter().chain(needed.iter().copied());
+    if texts.any(|text| text.contains(&b'\n')) {
+        return out.refuse(name, "has a newline in a name or in its search path");
+    }
+    edit(patch, &mut out.bytes);
+    if is_fixed {
+        out.bytes.extend(b"at_home ");
+        quote(name, &mut out.bytes);
+        out.bytes.extend(b" &&\n    ");
+    }
+    out.bytes.extend(b"patch ");
+    quote(name, &mut out.bytes);
+    out.bytes.extend(format!(" {} ", patch.sha256).as_bytes());
+    quote(&patch.path, &mut out.bytes);
+    out.bytes.push(b' ');
+    quote(&needed.join(&b'\n'), &mut out.bytes);
+    if let Some(options) = patch.change.options().filter(|_| patch.new_tag) {
+        out.bytes.push(b' ');
+        quote(options.as_bytes(), &mut out.bytes);
+    }
+    out.bytes.push(b'\n');
+}
+
 /// Writes the line that reads the prefix from the script's argument. A user gives it, for example,
-/// if the same files are at their installed paths on another system. The default is `here`; `None`
-/// makes the argument required.
-fn argument(here: Option<&Path>, out: &mut Vec<u8>) {
-    let Some(here) = here else {
-        out.extend(b"# usage: sh SCRIPT PREFIX\nset -u\nprefix=${1?usage: sh SCRIPT PREFIX}\n");
-        return;
-    };
+/// if the same files are at their installed paths on another system. The default is `here`.
+fn argument(here: &Path, out: &mut Vec<u8>) {
     out.extend(b"# usage: sh SCRIPT [PREFIX], by default the audited one\nset -u\nprefix=${1-");
     quote(here.as_os_str().as_bytes(), out);
     out.extend(b"}\n");
-}
-
-/// The directory on this machine in which all files were audited. `None` if the files are in
-/// several stages, or in a stage and the system below it.
-fn here(paths: &Paths, prefix: &Path, files: &[(PathBuf, &ElfPatch)]) -> Option<PathBuf> {
-    let staged = files.first().is_some_and(|(_, patch)| patch.staged);
-    let is_mixed = files.iter().any(|(_, patch)| patch.staged != staged);
-    paths.directory(prefix, staged).filter(|_| !is_mixed)
 }
 
 /// True if a search path has an absolute entry below `prefix`.
@@ -242,10 +317,10 @@ fn edit(patch: &ElfPatch, out: &mut Vec<u8>) {
 
 /// The prefix of all files. If they have several prefixes, the deepest directory that contains all
 /// prefixes. `None` without files.
-fn common(files: &[(PathBuf, &ElfPatch)]) -> Option<PathBuf> {
+fn common(files: &[File<'_>]) -> Option<PathBuf> {
     // The path of a file in its stage may be outside of the prefix of its installed path.
-    let mut directories = files.iter().map(|(file, patch)| {
-        if file.starts_with(&patch.prefix) { &*patch.prefix } else { Path::new("/") }
+    let mut directories = files.iter().map(|File { path, patch, .. }| {
+        if path.starts_with(&patch.prefix) { &*patch.prefix } else { Path::new("/") }
     });
     let first = directories.next()?.to_path_buf();
     Some(directories.fold(first, |common, next| {

@@ -109,8 +109,6 @@ pub struct ElfPatch {
     pub file: PathBuf,
     /// The prefix that contains the file.
     pub prefix: PathBuf,
-    /// True if the file is in a staging directory.
-    pub staged: bool,
     /// The whole search path after the change, with entries separated by colons. Empty if there is
     /// none.
     pub path: Vec<u8>,

@@ -22,7 +22,7 @@ use crate::order::Arrange as _;
 use crate::plan::Plan;
 use crate::resolve::{Closure, Edge};
 use crate::text::{show, show_path};
-use crate::tree::{FileOrigin, Handle, Tree};
+use crate::tree::{Handle, Tree};
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -404,7 +404,6 @@ pub(super) fn plan(audit: &Audit, tree: &dyn Tree, verified: &Verified) -> Vec<E
         Some(ElfPatch {
             file: PathBuf::from(&*facts.path),
             prefix: audit.prefixes.locate(&facts.path).prefix?,
-            staged: facts.origin == Some(FileOrigin::Stage),
             new_tag: !keeps_tag && !path.is_empty(),
             path,
             change,

@@ -27,6 +27,8 @@ pub struct Paths {
     /// Staged files whose installed path (key) differs from the path below the staging directory
     /// (value).
     pub staged: FastMap<PathBuf, PathBuf>,
+    /// The index in `stages` of each staged file, by its installed path.
+    pub stage_of: FastMap<PathBuf, usize>,
 }
 
 impl Paths {
@@ -41,18 +43,20 @@ impl Paths {
         }
     }
 
-    /// The path on this machine of a directory with audited files. If `staged` is true, `path` is
-    /// the path below the staging directory. `None` for a staged directory if there are several
-    /// stages, because several stages may have the same directory.
-    pub(crate) fn directory(&self, path: &Path, staged: bool) -> Option<PathBuf> {
-        let below = path.strip_prefix("/").unwrap_or(path);
-        let here = match &self.stages[..] {
-            _ if !staged => self.here(path),
-            [stage] => stage.join(below),
-            _ => return None,
+    /// The path on this machine of a directory with audited files. With a `stage`, `path` is the
+    /// path below this staging directory.
+    pub(crate) fn directory(&self, path: &Path, stage: Option<&Path>) -> PathBuf {
+        let here = match stage {
+            None => self.here(path),
+            Some(stage) => stage.join(path.strip_prefix("/").unwrap_or(path)),
         };
         // Removes the slash that `join` adds for the top directory.
-        Some(here.components().collect())
+        here.components().collect()
+    }
+
+    /// The staging directory of a file; `None` for a file of the system below the stages.
+    pub(crate) fn stage(&self, file: &Path) -> Option<&Path> {
+        self.stages.get(*self.stage_of.get(file)?).map(PathBuf::as_path)
     }
 
     /// The path of a staged file below its staging directory, with a slash in front. Returns any

@@ -76,7 +76,7 @@ pub enum StageError {
 pub struct StagedTree {
     merged: Box<dyn Tree>,
     whole: Vec<PathBuf>,
-    moved: FastMap<PathBuf, PathBuf>,
+    brought: Brought,
 }
 
 impl StagedTree {
@@ -84,7 +84,12 @@ impl StagedTree {
     /// directory in the path below the stage is then a link in the sysroot, such as `/lib` of a
     /// merged `/usr`.
     pub fn moved(&self) -> &FastMap<PathBuf, PathBuf> {
-        &self.moved
+        &self.brought.moved
+    }
+
+    /// For each installed path of a staged file, the index of its stage.
+    pub fn stage_of(&self) -> &FastMap<PathBuf, usize> {
+        &self.brought.at
     }
 
     /// This tree, with entries of the sysroot also listed in `dirs` and in the directories below
@@ -140,7 +145,7 @@ pub fn lay(
         merged = Box::new(overlay);
         own.push((stage, first_error));
     }
-    changed.extend(brought.at.into_keys());
+    changed.extend(brought.at.keys().cloned());
     if let Some(made) = ldconfig::run(&before, &*merged, &changed) {
         merged = with(merged, &made, cwd)
             .map_err(|MountError { path, errno }| StageError::Sysroot { path, errno })?;
@@ -153,7 +158,7 @@ pub fn lay(
     if let Some((path, errno)) = below.get().cloned() {
         return Err(StageError::Sysroot { path, errno });
     }
-    Ok(StagedTree { merged, whole: Vec::new(), moved: brought.moved })
+    Ok(StagedTree { merged, whole: Vec::new(), brought })
 }
 
 /// The files of the stages that are laid already.

@@ -174,13 +174,51 @@ fn the_default_prefix_is_the_audited_one() {
         (&["--root", "r", "/opt/x"], default("r/opt/x")),
         (&["--staged", "s"], default("s")),
         (&["--root", "r", "--staged", "s", "s/opt/x"], default("s")),
-        // Stages share directories, so one directory cannot be the default.
-        (&["--staged", "s", "--staged", "empty"], "\nprefix=${1?usage: sh SCRIPT PREFIX}\n".into()),
+        (&["--staged", "s", "--staged", "empty"], default("s")),
     ] {
         let emitted = lab.linkaudit(&[&["fix", "--isolated", "--emit", "patchelf"], args].concat());
         let script = text(&emitted.stdout);
         assert!(script.contains(&line), "{args:?}: {script}{}", text(&emitted.stderr));
     }
+}
+
+/// Two packages with files to patch. The script runs in both staging directories, in the directory of
+/// one package, and where both packages are installed.
+#[test]
+fn each_stage_is_patched_by_itself() {
+    if !has("patchelf") {
+        return skip("each_stage_is_patched_by_itself", "patchelf is not installed");
+    }
+    let lab = Lab::new();
+    for (stage, package) in [("s0", "one"), ("s1", "two")] {
+        let library = format!("{stage}/usr/lib/{package}/lib{package}.so");
+        let soname = format!("-Wl,-soname,lib{package}.so");
+        lab.so(&library, "int f(void) { return 1; }", &[&soname]);
+        lab.exe(&format!("{stage}/usr/bin/{package}"), MAIN, &[&library]);
+    }
+    let args = ["fix", "--isolated", "--staged", "s0", "--staged", "s1", "-o", "patchelf=fix.sh"];
+    let said = lab.linkaudit(&args);
+    assert!(text(&said.stdout).contains("2 of 2 findings"), "{}", text(&said.stdout));
+    tool(&lab, "mkdir both empty; cp -a s0 c0; cp -a s1 c1; cp -a s0/usr s1/usr both");
+    for (prefix, programs) in [
+        ("c0", &["c0/usr/bin/one"][..]),
+        ("c1", &["c1/usr/bin/two"]),
+        ("both", &["both/usr/bin/one", "both/usr/bin/two"]),
+        ("", &["s0/usr/bin/one", "s1/usr/bin/two"]),
+    ] {
+        let runs = || programs.iter().filter(|one| lab.sh(one).status.success()).count();
+        assert_eq!(runs(), 0, "{prefix}");
+        let run = lab.sh(&format!("sh fix.sh {prefix}"));
+        assert!(run.status.success(), "{prefix}: {}", text(&run.stderr));
+        assert_eq!(text(&run.stdout).matches("changed: ").count(), programs.len(), "{prefix}");
+        assert_eq!(runs(), programs.len(), "{prefix}");
+    }
+    let none = lab.sh("sh fix.sh empty");
+    assert_eq!(none.status.code(), Some(1));
+    assert!(text(&none.stderr).starts_with("not found: "), "{}", text(&none.stderr));
+    // A stage without one of its files fails.
+    tool(&lab, "rm s1/usr/bin/two");
+    assert_eq!(lab.sh("sh fix.sh").status.code(), Some(1));
 }
 
 /// A user pastes the commands of `check` and `fix` into a shell.
