@@ -52,7 +52,7 @@ pub use package_text::{
 };
 pub use search_entries::{EntryState, SearchEntries, SearchEntry};
 pub use unlinkable::Unlinkable;
-pub use what_if::{LoadError, LoadsAfterFix};
+pub use what_if::{LoadError, LoadsAfterFix, refusal};
 
 use crate::bind::RootBinding;
 use crate::bind::query::{QueryAnswers, RequestedQueries};

@@ -17,6 +17,7 @@ use crate::resolve::Closure;
 use crate::resolve::entry_points::Closures;
 use crate::resolve::resolver::Resolver;
 use crate::resolve::start::Start;
+use crate::text::show;
 use crate::tree::Tree;
 use object::elf;
 use std::collections::BTreeSet;
@@ -40,6 +41,17 @@ impl LoadError {
     pub fn new(file: FileId, kind: &'static str, name: &[u8], detail: Option<&[u8]>) -> Self {
         Self { file, kind, name: name.to_vec(), detail: detail.map(<[u8]>::to_vec) }
     }
+}
+
+/// The reason why a fix that causes `errors` is refused; `None` without an error. A missing version
+/// comes first, because it also makes symbols undefined.
+pub fn refusal<'e>(errors: impl IntoIterator<Item = &'e LoadError>) -> Option<String> {
+    let first = errors.into_iter().min_by_key(|error| error.kind != "version")?;
+    let name = show(&first.name);
+    Some(match first.kind {
+        "version" => format!("version {name} would be missing with the fix"),
+        _ => format!("{name} would fail with the fix"),
+    })
 }
 
 /// The state after a fix, under the entry points that load an edited object.

@@ -4,7 +4,7 @@
 //! undefined symbols.
 
 use super::prove::Proofs;
-use crate::audit::{Audit, LoadError, LoadsAfterFix};
+use crate::audit::{Audit, LoadError, LoadsAfterFix, refusal};
 use crate::facts::Edits;
 use crate::finding::{Evidence, EvidenceKind, Findings, Fix, FixKind, Proof};
 use crate::format::elf::edit::Relink;
@@ -216,9 +216,8 @@ fn proof(
         };
         return Proof::Unknown(why.into());
     }
-    if let Some(error) = new.first() {
-        let what = format!("{} would fail with the fix", show(&error.name));
-        return Proof::Unknown(what.into());
+    if let Some(why) = refusal(new) {
+        return Proof::Unknown(why.into());
     }
     if let Some(plugin) = plugin {
         let what = format!("{} is a plugin: only its program defines its symbols", name(plugin));

@@ -11,7 +11,7 @@
 
 use super::fix_plan::{ElfPatch, PathChange};
 use super::obstacles::Obstacles;
-use crate::audit::{Audit, LoadError};
+use crate::audit::{Audit, LoadError, refusal};
 use crate::facts::Edits;
 use crate::format::elf::edit::{Edited, NewNeeds, NewSearchPath};
 use crate::format::elf::patchable::{Patchable, patchable};
@@ -259,8 +259,8 @@ impl<'a> Patcher<'a> {
         if let Some(left) = { cures }.find(|error| again.errors.contains(*error)) {
             return Err(format!("{} would still be {}", show(&left.name), left.kind));
         }
-        if let Some(error) = again.errors.difference(&self.before).next() {
-            return Err(format!("{} would fail with the fix", show(&error.name)));
+        if let Some(why) = refusal(again.errors.difference(&self.before)) {
+            return Err(why);
         }
         let mut dispensable = dispensable(self.audit, &files);
         let superseded = files.values().flat_map(|patch| &patch.superseded);
