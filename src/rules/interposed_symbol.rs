@@ -412,11 +412,20 @@ impl InterposedList {
         self.kinds().into_iter().rev().map(words).collect::<Vec<_>>().join(", ")
     }
 
+    /// The symbols by name, transaction clones last.
+    fn ordered(&self) -> impl Iterator<Item = (&[u8], &Interposed)> {
+        let of = |is_clone| {
+            let symbols = self.symbols.iter().map(|(name, symbol)| (&**name, symbol));
+            symbols.filter(move |(name, _)| is_transaction_clone(name) == is_clone)
+        };
+        of(false).chain(of(true))
+    }
+
     /// Evidence: the first symbols, the first files that refer to any of them, and the numbers of
     /// symbols and files that these lists leave out.
     fn evidence(&self, query: &Query<'_>) -> Vec<Evidence> {
         let mut out = Vec::new();
-        for (name, symbol) in self.symbols.iter().take(MOST) {
+        for (name, symbol) in self.ordered().take(MOST) {
             let sizes =
                 symbol.sizes.map(|(old, new)| format!("{old} bytes, {new} in the definition used"));
             out.push(Evidence {
@@ -428,7 +437,7 @@ impl InterposedList {
         out.extend(Evidence::beyond(MOST, EvidenceKind::Bound, self.symbols.len()));
         // Files that refer to a listed symbol come first, so that the limit does not drop them.
         let first: FastSet<FileId> =
-            self.symbols.values().take(MOST).map(|symbol| symbol.referrer).collect();
+            self.ordered().take(MOST).map(|(_, symbol)| symbol.referrer).collect();
         let mut files: Vec<FileId> = self.referrers.iter().copied().collect();
         files.arrange_by_key(|file| (!first.contains(file), query.path(*file).as_os_str()));
         let at = |file: &FileId| Evidence::at(EvidenceKind::Reference, query.shared_path(*file));
@@ -436,6 +445,12 @@ impl InterposedList {
         out.extend(Evidence::beyond(MOST, EvidenceKind::Reference, files.len()));
         out
     }
+}
+
+/// True for a name that the Itanium ABI gives to a transaction clone of a function. Only programs
+/// with transactional memory call it.
+fn is_transaction_clone(name: &[u8]) -> bool {
+    name.starts_with(b"_ZGTt") || name.starts_with(b"_ZGTn")
 }
 
 fn finding(
@@ -447,8 +462,8 @@ fn finding(
     let mut finding = query.about(RULE.id, loser, message);
     finding.library = Some(query.library_name(winner).to_vec());
     finding.detail = Some(detail.into());
-    let first = list.symbols.keys().next();
-    finding.symbol = first.filter(|_| list.symbols.len() == 1).map(|name| name.to_vec());
+    let first = list.ordered().next().map(|(name, _)| name);
+    finding.symbol = first.filter(|_| list.symbols.len() == 1).map(<[u8]>::to_vec);
     finding.root = query.first_root(&pair.roots);
     finding.evidence.extend(query.roots(&pair.roots, pair.copies.last().map(|copy| copy.site())));
     finding.evidence.extend(pair.copies.iter().map(|copy| query.copy(*copy)));
