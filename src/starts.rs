@@ -4,7 +4,7 @@
 
 use crate::facts::Corpus;
 use crate::facts::read::Read;
-use crate::format::elf::{Object, Role};
+use crate::format::elf::Object;
 use crate::id::{FastMap, FastSet, FileId, RootId};
 use crate::plan::Plan;
 use crate::resolve::entry_points::Closures;
@@ -42,8 +42,8 @@ impl StartNames {
 
     /// The given and the walked files, each with the name under which it is started. A walked file
     /// is listed under its first name only. There are two exceptions. If every file is an entry
-    /// point, each file is listed under all its names. A program that searches relative to
-    /// `$ORIGIN` is listed once for each directory that has a hard link to the program.
+    /// point, each file is listed under all its names. A file that searches relative to `$ORIGIN`
+    /// is listed once for each directory that has a hard link to the file.
     pub(crate) fn starts(&self, plan: &Plan, corpus: &Corpus) -> (Vec<Start>, Vec<Start>) {
         let (mut given, mut walked) = (Vec::new(), Vec::new());
         let (mut seen, mut directories) = (FastSet::default(), FastSet::default());
@@ -90,7 +90,7 @@ impl StartNames {
     }
 }
 
-/// True for a program with several hard links that searches for libraries relative to its own
+/// True for a program or library with several hard links that searches for libraries relative to its own
 /// directory.
 fn depends_on_origin(corpus: &Corpus, file: FileId) -> bool {
     let facts = &corpus.files[file];
@@ -99,7 +99,7 @@ fn depends_on_origin(corpus: &Corpus, file: FileId) -> bool {
         memchr::memmem::find(path, b"ORIGIN").is_some()
     };
     facts.names.iter().any(|name| !name.is_link)
-        && facts.object().is_some_and(|object| object.role == Role::Program && has_token(object))
+        && facts.object().is_some_and(|object| object.is_dynamic() && has_token(object))
 }
 
 /// The path of a file as the loader gets it. A path without a slash gets `./` in front:

@@ -71,9 +71,11 @@ pub struct Resolving {
     /// resolved one at a time, each only if no entry point loads it yet. A cycle of hundreds of
     /// libraries then takes one closure.
     unnamed: usize,
-    /// The entry points chosen from `perhaps`. Maps the file of each entry point to its index in
-    /// `perhaps`.
-    roots: FastMap<FileId, usize>,
+    /// The indices in `perhaps` of each file. A file has several if it has hard links.
+    places: FastMap<FileId, Vec<usize>>,
+    /// The files of the entry points chosen from `perhaps`. Each name of a file is an entry point,
+    /// or none is.
+    roots: FastSet<FileId>,
     /// Files that entry points load, besides the entry points' own files.
     loaded: IdSet<FileId>,
     hosts: HostPrograms,
@@ -163,13 +165,18 @@ impl Resolving {
             perhaps.into_iter().partition(|candidate| !named.contains(&candidate.start.file));
         let unnamed = first.len();
         first.extend(rest);
-        let (roots, loaded) = (FastMap::default(), IdSet::default());
+        let mut places: FastMap<FileId, Vec<usize>> = FastMap::default();
+        for (at, candidate) in first.iter().enumerate() {
+            places.entry(candidate.start.file).or_default().push(at);
+        }
+        let (roots, loaded) = (FastSet::default(), IdSet::default());
         let (perhaps, host_closures) = (first, Vec::new());
         let (given_away, bad_interps) = (FastSet::default(), BadInterps::default());
         Self {
             sure,
             perhaps,
             unnamed,
+            places,
             roots,
             loaded,
             hosts,
@@ -281,16 +288,18 @@ impl Resolving {
                 }
                 continue;
             };
-            let known = self.loaded.contains(file) || self.roots.contains_key(&file);
+            let known = self.loaded.contains(file) || self.roots.contains(&file);
             if !known && !self.given_away.contains(&file) {
-                let candidate = &mut self.perhaps[at];
-                if candidate.outcome.is_none() {
-                    resolve(round, candidate, &mut self.bad_interps, &mut needs);
+                for at in self.places.get(&file).into_iter().flatten() {
+                    let candidate = &mut self.perhaps[*at];
+                    if candidate.outcome.is_none() {
+                        resolve(round, candidate, &mut self.bad_interps, &mut needs);
+                    }
                 }
                 if !needs.is_empty() {
                     break;
                 }
-                self.choose(at);
+                self.choose(file);
             }
             self.pass = match self.pass {
                 Pass::Choice(at) => Pass::Choice(at + 1),
@@ -356,7 +365,7 @@ impl Resolving {
         let loaded = self.loaded();
         let alone =
             |c: &&EntryPointCandidate| c.closure().is_some() && !loaded.contains(c.start.file);
-        let chosen = self.perhaps.iter().filter(|c| self.roots.contains_key(&c.start.file));
+        let chosen = self.perhaps.iter().filter(|c| self.roots.contains(&c.start.file));
         let mut plugins = Vec::new();
         for EntryPointCandidate { start, .. } in self.sure.iter().chain(chosen).filter(alone) {
             let hosts = self.hosts.of_rest(store, start.file).into_iter();
@@ -365,21 +374,21 @@ impl Resolving {
         self.given_away
             .extend(plugins.iter().map(|plugin: &EntryPointCandidate| plugin.start.file));
         self.sure.retain(|candidate| !self.given_away.contains(&candidate.start.file));
-        self.roots.retain(|file, _| !self.given_away.contains(file));
+        self.roots.retain(|file| !self.given_away.contains(file));
         self.plugins.extend(plugins);
     }
 
-    /// Makes the candidate at this index of `perhaps` an entry point. In the first pass, the files
-    /// that the candidate loads stop being entry points.
-    fn choose(&mut self, at: usize) {
-        let candidate = &self.perhaps[at];
-        let loads: Vec<FileId> = candidate.loads().collect();
-        self.roots.insert(candidate.start.file, at);
+    /// Makes the candidates with this file entry points. In the first pass, the files that they
+    /// load stop being entry points.
+    fn choose(&mut self, file: FileId) {
+        let places = &self.places;
+        let of_file = |file: &FileId| places.get(file).into_iter().flatten();
+        let perhaps = &mut self.perhaps;
+        let loads: Vec<FileId> = of_file(&file).flat_map(|at| perhaps[*at].loads()).collect();
+        self.roots.insert(file);
         if let Pass::Choice(_) = self.pass {
-            for file in &loads {
-                if let Some(other) = self.roots.remove(file) {
-                    self.perhaps[other].outcome = None;
-                }
+            for other in loads.iter().filter(|file| self.roots.remove(*file)) {
+                of_file(other).for_each(|at| perhaps[*at].outcome = None);
             }
         }
         self.loaded.extend(loads);
@@ -388,7 +397,7 @@ impl Resolving {
     /// Files that entry points load, besides the entry points' own files.
     fn loaded(&self) -> IdSet<FileId> {
         let mut out = IdSet::default();
-        let chosen = self.perhaps.iter().filter(|c| self.roots.contains_key(&c.start.file));
+        let chosen = self.perhaps.iter().filter(|c| self.roots.contains(&c.start.file));
         for candidate in self.sure.iter().chain(chosen).chain(&self.plugins) {
             out.extend(candidate.loads());
         }
@@ -400,9 +409,9 @@ impl Resolving {
         let (store, bad_interps) = (round.store, &self.bad_interps);
         let mut out = Closures::default();
         let mut roots = std::mem::take(&mut self.sure);
-        let chosen = |at: usize, file: &FileId| self.roots.get(file) == Some(&at);
-        let perhaps = self.perhaps.into_iter().enumerate();
-        roots.extend(perhaps.filter(|(at, c)| chosen(*at, &c.start.file)).map(|(_, c)| c));
+        let is_chosen =
+            |candidate: &EntryPointCandidate| self.roots.contains(&candidate.start.file);
+        roots.extend(self.perhaps.into_iter().filter(is_chosen));
         let plugins = std::mem::take(&mut self.plugins);
         self.hosts.note_idle(|host| plugins.iter().any(|plugin| plugin.host == Some(host)));
         roots.extend(plugins);

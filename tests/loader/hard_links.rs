@@ -63,3 +63,26 @@ fn each_link_is_an_entry_point() {
         }
     }
 }
+
+/// A plugin is a library that no program needs. The loader searches beside the opened link.
+#[test]
+fn each_link_of_a_library_is_an_entry_point() {
+    let lab = Lab::new();
+    lab.so("a/dep/libdep.so", "int f(void) { return 1; }", &["-Wl,-soname,libdep.so"]);
+    let flags = ["-Wl,-soname,libg.so", "-Wl,-rpath,$ORIGIN/dep", "a/dep/libdep.so"];
+    lab.so("a/libg.so", "int f(void); int g(void) { return f(); }", &flags);
+    std::fs::create_dir_all(lab.path("b")).expect("a directory");
+    std::fs::hard_link(lab.path("a/libg.so"), lab.path("b/libg.so")).expect("a hard link");
+    for (name, is_found) in [("a/libg.so", true), ("b/libg.so", false)] {
+        let ldd = Command::new("ldd").arg(lab.path(name)).output().expect("ldd runs");
+        let said = String::from_utf8_lossy(&ldd.stdout).into_owned();
+        assert_eq!(!said.contains("libdep.so => not found"), is_found, "{said}");
+    }
+    for paths in [&["."][..], &["a", "b"], &["b", "a"], &["a/libg.so", "b/libg.so"]] {
+        assert_eq!(missing(&lab, paths), BTreeSet::from(["b/libg.so".to_owned()]), "{paths:?}");
+    }
+    // A program that loads the library through one link uses the file.
+    let flags = ["a/libg.so", "-Wl,-rpath,$ORIGIN/a", "-Wl,-rpath-link,a/dep"];
+    lab.exe("app", "int g(void); int main(void) { return g() - 1; }", &flags);
+    assert!(runs(&lab, "app"));
+}
