@@ -9,6 +9,8 @@ use crate::tree::Tree;
 const NO_SECTIONS: &str =
     "patchelf cannot change the file, because it has no section headers for its dynamic section";
 
+const NO_END: &str = "patchelf cannot change the file, because its dynamic section has no DT_NULL";
+
 const PAYLOAD: &str = "patchelf would append tables behind the data at the end of the file, and the program \
                        may look for this data there";
 
@@ -32,6 +34,7 @@ impl Obstacles {
         let read = || patchable(&tree.open_regular(path).ok()?);
         match self.files.entry(file).or_insert_with(read) {
             None => Some(NO_SECTIONS),
+            Some(facts) if !facts.has_end => Some(NO_END),
             Some(facts) if facts.has_payload && grows(*facts) => Some(PAYLOAD),
             Some(_) => None,
         }

@@ -36,6 +36,8 @@ pub struct Patchable {
     pub path_is_shared: bool,
     /// True if data follows the ELF image, such as the archive of a program that unpacks itself.
     pub has_payload: bool,
+    /// True if the section `.dynamic` has a DT_NULL. patchelf searches for it without a limit.
+    pub has_end: bool,
 }
 
 /// Finds the risks of a change by patchelf. `None` if patchelf cannot change the file: its section
@@ -68,7 +70,8 @@ fn patchable_as<H: FileHeader<Endian = Endianness>>(
     }
     let path = image.path(strings, entries)?;
     let path_is_shared = image.is_shared(sections, entries, &path)?;
-    Some(Patchable { path_is_shared, has_payload: image.has_payload(sections)? })
+    let has_end = entries.iter().any(|entry| entry.d_tag(image.e) == elf::DT_NULL);
+    Some(Patchable { path_is_shared, has_payload: image.has_payload(sections)?, has_end })
 }
 
 /// The address (`sh_addr`) of the section with this name. `None` if there is no such section.

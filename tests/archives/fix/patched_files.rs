@@ -52,6 +52,33 @@ fn a_file_without_section_headers() {
     assert!(!lab.sh("patchelf --set-rpath '$ORIGIN/../lib' tree/bin/prog").status.success());
 }
 
+/// The loader stops at the zeros behind the dynamic section. patchelf 0.14 aborts.
+#[test]
+fn a_dynamic_section_without_an_end() {
+    let lab = lab(CALLS, &[]);
+    let path = lab.path("tree/bin/prog");
+    let mut bytes = std::fs::read(&path).expect("a program");
+    let word = |bytes: &[u8], at: usize| {
+        usize::try_from(u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes")))
+            .expect("an offset")
+    };
+    let headers = bytes[word(&bytes, 32)..].chunks(56).position(|one| one[..4] == [2, 0, 0, 0]);
+    let header = word(&bytes, 32) + 56 * headers.expect("PT_DYNAMIC");
+    let (start, size) = (word(&bytes, header + 8), word(&bytes, header + 32));
+    for entry in bytes[start..start + size].chunks_mut(16).filter(|entry| entry[..8] == [0; 8]) {
+        entry[0] = 21; // DT_DEBUG
+    }
+    std::fs::write(&path, bytes).expect("it is written");
+    tool(&lab, "LD_LIBRARY_PATH=tree/lib tree/bin/prog");
+    let fix = fix(&lab, "missing-library");
+    assert!(is_refused(&fix, "no DT_NULL"), "{fix}");
+    if !has("patchelf") {
+        return skip("a_dynamic_section_without_an_end", "patchelf is not installed");
+    }
+    let patched = lab.sh("patchelf --set-rpath '$ORIGIN/../lib' tree/bin/prog && tree/bin/prog");
+    assert!(!patched.status.success());
+}
+
 /// GNU ld stores the name of a symbol in the end of the search path, and patchelf 0.14 overwrites
 /// it with the old path.
 #[test]
