@@ -15,7 +15,7 @@ use crate::text::{shell, show, show_path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Maximum number of symbols with a candidate that are listed for one library without `-v`.
 const MOST: usize = 20;
@@ -82,14 +82,45 @@ pub fn write(
     let rules = by_rule(&found);
     wrapped(&format!("{proven} of {findings} {have} a verified fix{rules}"), style, out)?;
     if proven < all && !has_changes(proposal) && style.next_step && !style.quiet {
-        let option = name("--lib-path DIR");
-        let text = format!(
-            "help: `linkaudit check` shows the causes; name directories with more libraries and \
-             archives: {option}"
-        );
+        let text = match common_prefix(&found) {
+            Some(prefix) => format!(
+                "help: the missing libraries are in another PATH; search paths may lead from one PATH \
+                 to another only in a common prefix: {}",
+                name(&format!("--prefix {}", paths.word(report, &prefix)))
+            ),
+            None => format!(
+                "help: `linkaudit check` shows the causes; name directories with more libraries and \
+                 archives: {}",
+                name("--lib-path DIR")
+            ),
+        };
         wrapped(&text, style, out)?;
     }
     incomplete(report, style, out)
+}
+
+/// The deepest directory that contains the files of all PATHs with an unfixed missing library, and
+/// the candidates for this library in other PATHs. `None` without such a candidate, and if only the
+/// top directory contains all files.
+fn common_prefix(found: &[&ReportFinding]) -> Option<PathBuf> {
+    let mut out: Option<PathBuf> = None;
+    for finding in found.iter().filter(|one| one.rule == "missing-library" && one.fix.is_empty()) {
+        let Some(prefix) = finding.file.prefix.as_deref() else { continue };
+        let candidates = finding.evidence.iter().filter(|one| {
+            one.kind == EvidenceKind::Candidate && one.member.is_none() && !one.is_of_system()
+        });
+        for path in candidates.filter_map(|one| one.path.as_deref()) {
+            if path.starts_with(prefix) {
+                continue;
+            }
+            for path in [prefix, path.parent().unwrap_or(path)] {
+                let other = out.as_deref().unwrap_or(path);
+                let same = path.ancestors().find(|ancestor| other.starts_with(ancestor));
+                out = same.map(Path::to_path_buf);
+            }
+        }
+    }
+    out.filter(|prefix| prefix.parent().is_some())
 }
 
 /// The end of the sentence about verified fixes: for each rule, the number of findings with a

@@ -131,6 +131,52 @@ fn a_library_that_is_opened_through_a_link() {
     }
 }
 
+/// The only candidate is an older release. The refusal names the version, as the loader does.
+#[test]
+fn a_candidate_without_the_needed_version() {
+    let lab = Lab::new();
+    lab.write("older", "V1 { global: f; };");
+    lab.write("newer", "V1 { global: f; }; V2 { global: g; } V1;");
+    let build = |path: &str, source: &str, script: &str| {
+        let script = lab.path(script).display().to_string();
+        let script = format!("-Wl,--version-script={script}");
+        lab.so(path, source, &[&script, "-Wl,-soname,libf.so"]);
+    };
+    build("new/libf.so", "int f(void) { return 1; } int g(void) { return 1; }", "newer");
+    build("tree/lib/libf.so", "int f(void) { return 1; }", "older");
+    let main = "int f(void), g(void); int main(void) { return f() - g(); }";
+    lab.exe("tree/bin/app", main, &["new/libf.so"]);
+    let loader = lab.sh("LD_LIBRARY_PATH=tree/lib tree/bin/app");
+    assert!(text(&loader.stderr).contains("version `V2' not found"), "{}", text(&loader.stderr));
+    let said = text(&lab.linkaudit(&["fix", "tree", "--isolated"]).stdout);
+    assert!(said.contains("not verified: version V2 would be missing with the fix"), "{said}");
+}
+
+/// The program and the library are in two PATHs. The hint of `fix` leads to a verified fix.
+#[test]
+fn a_library_in_another_path() {
+    let lab = Lab::new();
+    lab.so("tree/lib/libf.so", "int f(void) { return 1; }", &["-Wl,-soname,libf.so"]);
+    lab.exe(
+        "tree/bin/app",
+        "int f(void); int main(void) { return f() - 1; }",
+        &["tree/lib/libf.so"],
+    );
+    let run = |args: &[&str]| {
+        let said = text(&lab.linkaudit(&[&["fix", "tree/bin", "tree/lib"], args].concat()).stdout);
+        said.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let said = run(&[]);
+    let tree = lab.path("tree").canonicalize().expect("a directory").display().to_string();
+    assert!(said.ends_with(&format!("in a common prefix: --prefix {tree}")), "{said}");
+    let said = run(&["--prefix", &tree]);
+    assert!(said.contains("1 of 1 finding has a verified fix"), "{said}");
+    if has("patchelf") {
+        let commands = said.split(" verified:").next().unwrap_or_default();
+        tool(&lab, &format!("{commands} && tree/bin/app"));
+    }
+}
+
 /// Entries stay if another package may install the directory, or dlopen may use it.
 #[test]
 fn entries_that_may_find_something_stay() {
