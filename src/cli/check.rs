@@ -69,8 +69,7 @@ fn finish(shared: &SharedOptions, prepared: &Prepared, run: &AuditRun) -> Result
         baseline::say_stale(&run.report, &known);
     }
     Ok(match exit::of(&run.report, shared.fail_on) {
-        _ if shared.fail_on_stale && !run.report.stale.is_empty() => Exit::Findings,
-        _ if shared.fail_on_gone && run.report.stale.iter().any(|line| line.gone) => Exit::Findings,
+        _ if run.report.stale.iter().any(|line| prepared.style.fails(line)) => Exit::Findings,
         status => status,
     })
 }

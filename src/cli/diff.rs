@@ -143,7 +143,7 @@ pub(super) fn diff(shared: &SharedOptions, options: &DiffOptions) -> Result<Exit
         let waived = |finding: &Finding| {
             triage::waiver_of(&policy, plan::today(), finding, &names).is_some()
         };
-        let judge = PolicyDecisions { level: &level, waived: &waived };
+        let judge = PolicyDecisions { level: &level, waived: &waived, fails_on_gone };
         diff::compare(&side(&old), &side(&new), &against, &judge)
     };
     let (style, paths) = (plan::style(shared), plan::output_paths(shared)?);

@@ -292,6 +292,8 @@ pub(super) fn style(shared: &SharedOptions) -> Style {
         quiet: shared.quiet,
         next_step: !shared.isolated,
         warnings_fail: shared.fail_on == FailOn::Warning,
+        stale_fails: shared.fail_on_stale,
+        gone_fails: shared.fail_on_gone,
         width: on_terminal.then(columns).flatten(),
     }
 }

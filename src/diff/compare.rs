@@ -258,8 +258,7 @@ impl<'a> Comparison<'a, '_> {
         let evidence = used.iter().take(MOST).flat_map(|change| evidence(change, &users(change)));
         if let Some(mut finding) = finding {
             finding.evidence = evidence.take(MOST_PIECES).collect();
-            self.findings.push(finding);
-            self.is_any_gone = true;
+            self.add_gone(finding);
         }
     }
 
@@ -342,6 +341,14 @@ impl<'a> Comparison<'a, '_> {
     fn removed(&mut self, finding: Option<ReportFinding>, users: BTreeSet<PathBuf>) {
         let Some(mut finding) = finding else { return };
         finding.evidence.extend(users.into_iter().map(user));
+        self.add_gone(finding);
+    }
+
+    /// Adds a finding that says that something is gone.
+    fn add_gone(&mut self, mut finding: ReportFinding) {
+        if self.judge.fails_on_gone {
+            finding.level = Level::Error;
+        }
         self.findings.push(finding);
         self.is_any_gone = true;
     }
@@ -363,13 +370,16 @@ impl<'a> Comparison<'a, '_> {
         }) else {
             return;
         };
-        self.is_any_gone |= !changes.gone.is_empty();
         for list in [&changes.gone, &changes.changed] {
             let own = list.iter().take(MOST).flat_map(|change| evidence(change, &[]));
             finding.evidence.extend(own);
         }
         finding.evidence.extend(users.into_iter().map(user));
-        self.findings.push(finding);
+        if changes.gone.is_empty() {
+            self.findings.push(finding);
+        } else {
+            self.add_gone(finding);
+        }
     }
 
     /// Adds one finding for the removed or changed symbols of a file. If no file of the new report
@@ -412,8 +422,11 @@ impl<'a> Comparison<'a, '_> {
         order.arrange_by_key(|at| users[*at].is_empty());
         let own = order.into_iter().take(MOST).flat_map(|at| evidence(changes[at], &users[at]));
         finding.evidence = own.take(MOST_PIECES).collect();
-        self.findings.push(finding);
-        self.is_any_gone |= changes.iter().any(|change| change.is_gone());
+        if changes.iter().any(|change| change.is_gone()) {
+            self.add_gone(finding);
+        } else {
+            self.findings.push(finding);
+        }
     }
 
     fn needs(&mut self, old: &File, new: &File) {
@@ -483,8 +496,9 @@ impl<'a> Comparison<'a, '_> {
             let text = target.to_string().into_bytes();
             let finding =
                 self.finding("lost-target", new, message, |fact| fact.target = Some(text));
-            self.is_any_gone |= finding.is_some();
-            self.findings.extend(finding);
+            if let Some(finding) = finding {
+                self.add_gone(finding);
+            }
         }
     }
 

@@ -23,6 +23,8 @@ pub struct PolicyDecisions<'a> {
     pub level: &'a (dyn Fn(&Rule) -> Level + Sync),
     /// Returns true for a finding that a waiver accepts.
     pub waived: &'a (dyn Fn(&Finding) -> bool + Sync),
+    /// True if each file, symbol and target that is gone is an error (`--fail-on-gone`).
+    pub fails_on_gone: bool,
 }
 
 /// The exports and imports of the files of a report, by index in [`Report::files`]. All these

@@ -4,7 +4,7 @@
 //! shown.
 
 use super::Rendering;
-use super::alerts::{self, Alert};
+use super::alerts::{self, Alert, STALE_LINE};
 use super::model::Report;
 use crate::catalogue::Level;
 use crate::text::show_path;
@@ -17,7 +17,8 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     let alerts = alerts::reported(report);
     for (command, level) in [("error", Level::Error), ("warning", Level::Warning)] {
         let own: Vec<&Alert<'_>> = alerts.iter().filter(|alert| alert.level == level).collect();
-        let shown = if own.len() > MOST { MOST - 1 } else { own.len() };
+        let most = MOST - usize::from(level == Level::Error && stale(report, how, out)?);
+        let shown = if own.len() > most { most - 1 } else { own.len() };
         for alert in &own[..shown] {
             let path = show_path(&how.paths.relative(&alert.path));
             let mut lines = alert.lines();
@@ -40,6 +41,21 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
         }
     }
     Ok(())
+}
+
+/// Writes one annotation for all lines of the baseline that fail the run. Returns true if there are
+/// such lines.
+fn stale(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<bool> {
+    let lines = alerts::failing_lines(report, how.style);
+    if lines.is_empty() {
+        return Ok(false);
+    }
+    let mut texts: Vec<&str> = lines.iter().take(MOST).map(|line| &*line.text).collect();
+    let rest = format!("and {} more", lines.len().saturating_sub(MOST));
+    texts.extend((lines.len() > MOST).then_some(&*rest));
+    let title = property(&format!("{STALE_LINE} (linkaudit)"));
+    writeln!(out, "::error title={title}::{}", message(&texts.join("\n")))?;
+    Ok(true)
 }
 
 /// Escapes the text of a workflow command.

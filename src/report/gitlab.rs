@@ -2,7 +2,7 @@
 //! unique, because GitLab shows one issue for each fingerprint.
 
 use super::Rendering;
-use super::alerts::{self, Alert};
+use super::alerts::{self, Alert, FailingLine, STALE_LINE};
 use super::model::Report;
 use crate::catalogue::Level;
 use crate::text::{json, show_path};
@@ -11,9 +11,21 @@ use std::io::{self, Write};
 
 pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
     let alerts = alerts::reported(report);
-    let issues: Vec<Value> = alerts.iter().map(|alert| issue(alert, how)).collect();
+    let lines = alerts::failing_lines(report, how.style);
+    let lines = lines.iter().map(stale);
+    let issues: Vec<Value> = alerts.iter().map(|alert| issue(alert, how)).chain(lines).collect();
     json(out, &issues)?;
     writeln!(out)
+}
+
+fn stale(line: &FailingLine) -> Value {
+    json!({
+        "description": line.text,
+        "check_name": STALE_LINE,
+        "fingerprint": line.fingerprint,
+        "severity": "major",
+        "location": { "path": line.path, "lines": { "begin": 1 } },
+    })
 }
 
 fn issue(alert: &Alert<'_>, how: &Rendering<'_>) -> Value {

@@ -5,7 +5,7 @@
 //! the schema of Jenkins' xUnit plugin allows no attribute for the path.
 
 use super::Rendering;
-use super::alerts::{self, Alert};
+use super::alerts::{self, Alert, FailingLine, STALE_LINE};
 use super::model::Report;
 use super::style::Style;
 use crate::catalogue::Level;
@@ -23,7 +23,10 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
         suites.entry(alert.rule).or_default().push(alert);
     }
     let passed = suites.values().filter(|own| own.is_empty()).count();
-    let total = Counts::of(alerts.iter(), passed, how.style);
+    let mut total = Counts::of(alerts.iter(), passed, how.style);
+    let lines = alerts::failing_lines(report, how.style);
+    total.tests += lines.len();
+    total.failures += lines.len();
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
     writeln!(out, "<testsuites name=\"linkaudit\"{}>", total.attributes(false))?;
     for (rule, own) in &suites {
@@ -43,7 +46,26 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
         }
         writeln!(out, "  </testsuite>")?;
     }
+    if !lines.is_empty() {
+        stale(&lines, out)?;
+    }
     writeln!(out, "</testsuites>")
+}
+
+/// Writes the lines of the baseline that fail the run, as a suite.
+fn stale(lines: &[FailingLine], out: &mut dyn Write) -> io::Result<()> {
+    let counts =
+        Counts { tests: lines.len(), failures: lines.len(), ..Counts::default() }.attributes(true);
+    writeln!(out, "  <testsuite name=\"{STALE_LINE}\"{counts}>")?;
+    for line in lines {
+        let text = escaped(&line.text);
+        writeln!(
+            out,
+            "    <testcase classname=\"linkaudit.{STALE_LINE}\" name=\"{text}\" time=\"0\">\
+             <failure type=\"{STALE_LINE}\" message=\"{text}\">{text}</failure></testcase>"
+        )?;
+    }
+    writeln!(out, "  </testsuite>")
 }
 
 fn case(alert: &Alert<'_>, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {

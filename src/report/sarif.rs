@@ -4,7 +4,7 @@
 
 use super::alerts::{self, Alert};
 use super::model::{Report, ReportFinding, WaivedBy};
-use super::{Paths, Rendering};
+use super::{Paths, Rendering, Style};
 use crate::catalogue::Level;
 use crate::order::Arrange as _;
 use crate::rules;
@@ -14,6 +14,8 @@ use std::io::{self, Write};
 
 /// Maximum number of results in one run: GitHub rejects a file with more results.
 const MOST: usize = 25_000;
+/// Maximum number of notifications about lines of the baseline.
+const MOST_LINES: usize = 100;
 /// The home page of the program.
 const HOME: &str = "https://docs.rs/linkaudit";
 /// The `uriBaseId` of the directory that relative paths start from.
@@ -42,7 +44,7 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
         }},
         "invocations": [{
             "executionSuccessful": report.complete,
-            "toolExecutionNotifications": notifications(report, left_out),
+            "toolExecutionNotifications": notifications(report, how.style, left_out),
         }],
         "columnKind": "utf16CodeUnits",
         "results": results,
@@ -59,9 +61,9 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     writeln!(out)
 }
 
-/// The notifications of the run: that the audit is incomplete, and that the file has only a part of
-/// the results. Empty if neither is the case.
-fn notifications(report: &Report, left_out: usize) -> Vec<Value> {
+/// The notifications of the run: that the audit is incomplete, that the file has only a part of the
+/// results, and the lines of the baseline that fail the run. Empty if none is the case.
+fn notifications(report: &Report, style: Style, left_out: usize) -> Vec<Value> {
     let mut texts = Vec::new();
     if !report.complete {
         texts.push("The audit is incomplete: some files could not be read or decided.".to_owned());
@@ -69,10 +71,15 @@ fn notifications(report: &Report, left_out: usize) -> Vec<Value> {
     if left_out > 0 {
         texts.push(format!("{left_out} results are left out: at most {MOST} are written."));
     }
-    texts
-        .into_iter()
-        .map(|text| json!({ "level": "warning", "message": { "text": text } }))
-        .collect()
+    let lines = alerts::failing_lines(report, style);
+    let mut stale: Vec<String> =
+        lines.iter().take(MOST_LINES).map(|one| one.text.clone()).collect();
+    if lines.len() > MOST_LINES {
+        stale.push(format!("{} more lines of the baseline are stale.", lines.len() - MOST_LINES));
+    }
+    let notification = |level, text: String| json!({ "level": level, "message": { "text": text } });
+    let warnings = texts.into_iter().map(|text| notification("warning", text));
+    warnings.chain(stale.into_iter().map(|text| notification("error", text))).collect()
 }
 
 /// The SARIF description of a rule (`reportingDescriptor`), with the rule's page as help.

@@ -1,6 +1,8 @@
 //! Style of human-readable output: colours, line width and level of detail. Reports and views
 //! supply the text.
 
+use super::model::StaleLine;
+
 /// Width of text for people if there is no terminal, in columns.
 const PLAIN_WIDTH: usize = 100;
 
@@ -18,6 +20,10 @@ pub struct Style {
     pub next_step: bool,
     /// True if warnings fail the run (`--fail-on warning`).
     pub warnings_fail: bool,
+    /// True if stale lines of the baseline fail the run (`--fail-on-stale`).
+    pub stale_fails: bool,
+    /// True if stale lines about files that are gone fail the run (`--fail-on-gone`).
+    pub gone_fails: bool,
     /// Width of the terminal in columns; `None` without a terminal.
     pub width: Option<usize>,
 }
@@ -31,6 +37,11 @@ impl Style {
     /// Width to which text is wrapped, in columns.
     pub(crate) fn columns(self) -> usize {
         self.width.unwrap_or(PLAIN_WIDTH)
+    }
+
+    /// True if this stale line of the baseline fails the run.
+    pub(crate) fn fails(self, line: &StaleLine) -> bool {
+        self.stale_fails || self.gone_fails && line.gone
     }
 
     /// `text` in red, for a missing file or symbol, if colours are on.
@@ -80,6 +91,8 @@ mod tests {
             quiet: false,
             next_step: true,
             warnings_fail: false,
+            stale_fails: false,
+            gone_fails: false,
             width: Some(80),
         };
         let way = "a/very/long/way/".repeat(10);

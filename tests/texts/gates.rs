@@ -23,6 +23,8 @@ fn rendered(report: &Report, format: &str) -> Vec<u8> {
         quiet: false,
         next_step: true,
         warnings_fail: false,
+        stale_fails: false,
+        gone_fails: false,
         width: None,
     };
     let paths = Paths { base: Some("/".into()), ..Paths::default() };

@@ -25,6 +25,8 @@ fn style(width: usize) -> Style {
         quiet: false,
         next_step: true,
         warnings_fail: false,
+        stale_fails: false,
+        gone_fails: false,
         width: Some(width),
     }
 }

@@ -116,6 +116,8 @@ fn renders_as_before(
                     quiet: false,
                     next_step: true,
                     warnings_fail: false,
+                    stale_fails: false,
+                    gone_fails: false,
                     width: None,
                 };
                 let mut later = Vec::new();

@@ -166,6 +166,18 @@ fn gone_is_not_fixed() {
     assert!(strict.out.contains("3 stale baseline lines"), "{}", strict.out);
     assert!(strict.out.contains(", 1 because the file is gone"), "{}", strict.out);
     assert!(strict.out.contains("undefined-symbol lib/libthree.so.1.0 three (file gone)\n"));
+    // Outputs for programs list the line that fails the run, and only this line.
+    let line = "undefined-symbol lib/libthree.so.1.0 three (file gone)";
+    for format in ["junit", "sarif", "gitlab", "github"] {
+        let listed = |option: &[&str]| {
+            let run = run(&lab, &[&args[..], &["--format", format], option].concat());
+            (run.status, run.out.matches("of the baseline: ").count(), run.out.contains(line))
+        };
+        let each = if format == "junit" { 3 } else { 1 };
+        assert_eq!(listed(&["--fail-on-gone"]), (1, each, true), "{format}");
+        assert_eq!(listed(&["--fail-on-stale"]), (1, 3 * each, true), "{format}");
+        assert_eq!(listed(&[]), (0, 0, false), "{format}");
+    }
     std::fs::copy(lab.path("p/lib/libone.so.1.0"), lab.path("p/lib/libthree.so.1.0")).expect("it");
     assert_eq!(run(&lab, &[&args[..], &["--fail-on-gone"]].concat()).status, 0);
 
