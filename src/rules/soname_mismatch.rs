@@ -14,7 +14,7 @@ use std::path::Path;
 pub(super) static RULE: Rule = Rule::new(
     "soname-mismatch",
     LINK_HYGIENE,
-    "no file beside a library has the library's soname as its name",
+    "no ELF file beside a library has the library's soname as its name",
     DOCS,
     check,
 )
@@ -25,7 +25,8 @@ const DOCS: &str = "\
 
 Reports a library (`lib*.so*`) in an audited directory if its soname is not the name of a file or link there. A link
 in another audited directory counts too if it leads to this library and has the soname as its name. A package may keep
-the file in `libexec` and the link in `lib`. Sonames that do not match `lib*.so*` are not checked.
+the file in `libexec` and the link in `lib`. A linker script of that name does not count, because the loader
+rejects it. Sonames that do not match `lib*.so*` are not checked.
 
 ## Why it matters
 
@@ -35,7 +36,7 @@ program does not start: `cannot open shared object file`.
 ## Example
 
 ```text
-warning[soname-mismatch] lib/libfoo.so: its soname is libfoo.so.1, and no file beside it has that name
+warning[soname-mismatch] lib/libfoo.so: its soname is libfoo.so.1, and no ELF file beside it has that name
 ```
 
 ## How to fix
@@ -120,7 +121,8 @@ fn finding(
     query: &Query<'_>,
     ExpectedName { file, soname, .. }: &ExpectedName<'_>,
 ) -> Box<Finding> {
-    let message = format!("its soname is {}, and no file beside it has that name", show(soname));
+    let message =
+        format!("its soname is {}, and no ELF file beside it has that name", show(soname));
     let mut finding = query.about(RULE.id, *file, message);
     finding.library = Some(soname.to_vec());
     finding.witness = query.quoted(*file).map(|file| format!("readelf -d {file} | grep SONAME"));

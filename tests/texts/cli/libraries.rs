@@ -321,6 +321,21 @@ fn a_missing_version() {
     assert!(of_rule(&report, "undefined-symbol").is_empty());
 }
 
+/// The file with the soname as its name is a linker script, which the loader rejects.
+#[test]
+fn a_linker_script_named_as_the_soname() {
+    let lab = Lab::new();
+    lab.so("p/lib/libfoo.so.1.0", FOO, &["-Wl,-soname,libfoo.so"]);
+    lab.write("p/lib/libfoo.so", "INPUT(libfoo.so.1.0)");
+    let said = run(&lab, &["p", "--format", "json"]).out;
+    let report: Value = serde_json::from_str(&said).expect("JSON");
+    let finding = only(&report, "soname-mismatch");
+    let message = "its soname is libfoo.so, and no ELF file beside it has that name";
+    assert_eq!(finding["message"], message);
+    lab.exe("app", CALLS_FOO, &["-Lp/lib", "-lfoo", "-Wl,-rpath,$ORIGIN/p/lib"]);
+    assert!(!lab.sh("./app").status.success());
+}
+
 /// Libraries that lack the same library are one entry, and each path that was tried occurs once.
 #[test]
 fn what_was_tried_is_told_once() {
