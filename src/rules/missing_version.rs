@@ -3,8 +3,12 @@
 use super::words::typeable;
 use super::{Query, Rule};
 use crate::catalogue::LIBRARY;
+use crate::diagnosis::MissingVersion;
 use crate::finding::{Evidence, EvidenceKind, Findings, When};
-use crate::text::{show, show_path};
+use crate::id::FileId;
+use crate::order::Arrange as _;
+use crate::text::{common_parts, show, show_path};
+use std::cmp::Reverse;
 
 pub(super) static RULE: Rule = Rule::new(
     "missing-version",
@@ -16,11 +20,15 @@ pub(super) static RULE: Rule = Rule::new(
 .keys(&["version", "library"])
 .of_all_loaded();
 
+/// Maximum number of candidates of a finding.
+const MOST_CANDIDATES: usize = 3;
+
 const DOCS: &str = "\
 ## What it does
 
 Compares every version that an object needs of a library (`.gnu.version_r`) with the versions that the
-library defines (`.gnu.version_d`). The library is the file that the loader takes.
+library defines (`.gnu.version_d`). The library is the file that the loader takes. Other libraries of that name in the
+audited paths and in `--lib-path` that define the version are candidates.
 
 ## Why it matters
 
@@ -62,10 +70,34 @@ fn check(query: &Query<'_>) -> Findings {
             finding
                 .evidence
                 .push(Evidence::at(EvidenceKind::Provider, query.shared_path(missing.provider)));
+            finding.evidence.extend(candidates(query, missing));
             let words = query.quoted(missing.provider).zip(typeable(&missing.version));
             finding.witness =
                 words.map(|(file, name)| format!("readelf -V {file} | grep -w {name}"));
             finding
         })
         .collect()
+}
+
+/// The libraries with the name of the provider that define the version, the one nearest to the
+/// object first.
+fn candidates(query: &Query<'_>, missing: &MissingVersion) -> Vec<Evidence> {
+    let target = query.facts(missing.file).object().map(|object| object.header.target());
+    let defines = |file: &FileId| {
+        let Some((object, target)) = query.facts(*file).object().zip(target) else { return false };
+        let mut versions = object.versions.defs.iter();
+        *file != missing.provider
+            && object.header.target().links_with(target)
+            && versions.any(|version| object.str(version.name) == missing.version)
+    };
+    let named = query.libraries_named(query.library_name(missing.provider)).iter().copied();
+    let mut files: Vec<FileId> = named.filter(defines).collect();
+    let near = |file: &FileId| common_parts(query.path(missing.file), query.path(*file));
+    files.arrange_by_key(|file| (Reverse(near(file)), query.path(*file)));
+    let reason = format!("defines {}, but the loader takes another file", show(&missing.version));
+    let evidence = |file: FileId| Evidence {
+        reason: Some(reason.clone()),
+        ..Evidence::at(EvidenceKind::Candidate, query.shared_path(file))
+    };
+    files.into_iter().take(MOST_CANDIDATES).map(evidence).collect()
 }

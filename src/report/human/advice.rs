@@ -49,11 +49,18 @@ impl Sheet<'_> {
             (_, "missing-version") => {
                 let library = self.needed_from(entry, first);
                 let version = first.version.as_deref().map(show).unwrap_or_default();
+                let file = name(&self.entries.file(first));
+                let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
+                let candidate = candidates.into_iter().find_map(|one| one.path.as_deref());
+                let reorder = candidate.map(|path| {
+                    let path = name(&show_path(path));
+                    format!("change the search path of {file} so that {path} comes first, or ")
+                });
                 let text = format!(
-                    "install a release of {} that defines {version}, or rebuild {} against the \
-                     installed one",
-                    name(&library),
-                    name(&self.entries.file(first))
+                    "{}install a release of {} that defines {version}, or rebuild {file} against \
+                     the installed one",
+                    reorder.unwrap_or_default(),
+                    name(&library)
                 );
                 page.help(&text, None)
             }

@@ -321,6 +321,25 @@ fn a_missing_version() {
     assert!(of_rule(&report, "undefined-symbol").is_empty());
 }
 
+/// A later directory of the search path has a library that defines the version. The program starts
+/// if this directory comes first.
+#[test]
+fn a_version_in_a_later_directory() {
+    let lab = old_version();
+    lab.mkdir("p/new");
+    let both = format!("{FOO} int more(void) {{ return 2; }}");
+    let flags = ["-Wl,--version-script=$PWD/newer", "-Wl,-soname,libfoo.so"];
+    lab.so("p/new/libfoo.so", &both, &flags);
+    let report = report(&lab, &["p"]);
+    let finding = only(&report, "missing-version");
+    assert_eq!(each(finding, "candidate", "path"), [at(&lab, "p/new/libfoo.so")]);
+    let said = run(&lab, &["p"]).out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("p/new/libfoo.so: defines FOO_2, but the loader takes"), "{said}");
+    assert!(!lab.sh("p/bin/app").status.success());
+    let repaired = lab.sh("LD_LIBRARY_PATH=p/new p/bin/app || test $? = 2");
+    assert!(repaired.status.success());
+}
+
 /// The file with the soname as its name is a linker script, which the loader rejects.
 #[test]
 fn a_linker_script_named_as_the_soname() {
