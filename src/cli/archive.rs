@@ -43,6 +43,9 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
     if !ignored.is_empty() && !shared.quiet {
         message::fact(&format!("options without effect here: {}", ignored.join(", ")));
     }
+    if !shared.quiet {
+        options.left_out.assumed.iter().for_each(|assumed| message::fact(assumed));
+    }
     let is_ordered = is_ordered(options);
     let has_files = !options.archives.is_empty() || !options.library.is_empty();
     if !has_files && options.order.is_none() {

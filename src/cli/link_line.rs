@@ -1,11 +1,12 @@
 //! Collects the arguments of `archive` whose order matters, and replaces response files (`@FILE`)
 //! as linkers do. Rewrites linker options to the spelling that clap accepts. Leaves out options
 //! without effect on members and undefined names, so that you can paste a line of `gcc -###`.
+//! `driver_line` translates a compiler's command.
 //! `linker_words` has the tables of linker options.
 
 use super::linker_words::{ELSEWHERE, Effect, LinkerWord, NeededSearch, REPORTED, SYMBOLS};
-use super::pasted_line::words_of_linker;
-use super::{Cli, LinkerOption, named};
+use super::pasted_line::{runs_linker, words_of_linker};
+use super::{Cli, LinkerOption, driver_line, named};
 use crate::id::{FastMap, FastSet};
 use crate::tree::{DiskTree, EntryType, Tree as _};
 use crate::views::archive::PositionalOption;
@@ -114,6 +115,8 @@ pub struct LeftOut {
     /// The error for the first option whose effect `archive` does not follow; `None` if there is
     /// none.
     pub(super) refused: Option<String>,
+    /// What is assumed about the files that compilers add to their links.
+    pub(super) assumed: Vec<String>,
 }
 
 const COMMAND: &str = "archive";
@@ -130,15 +133,26 @@ pub(super) fn expand(arguments: impl Iterator<Item = OsString>) -> ExpandedLine 
     else {
         return out;
     };
-    let mut words = Vec::new();
-    for argument in out.words.split_off(command + 1) {
-        expand_one(argument, 0, (&mut words, &mut out.files));
+    let first = self::command(&out.words[command..], &with_values);
+    let driver = first.filter(|at| driver_line::is_driver(&out.words[command + at]));
+    let driver = driver.map(|at| out.words.split_off(command + at));
+    let typed = out.words.split_off(command + 1);
+    let names_linker = typed.iter().any(|word| word.as_bytes().starts_with(b"--linker"));
+    let mut expanded = Expanded { names_linker, ..Expanded::default() };
+    for argument in typed {
+        expanded.add(argument, 0);
     }
-    if !words.is_empty() {
-        let (known, left_out) = spelled(words, &with_values);
+    if let Some(command) = driver {
+        expanded.add_driver(command, 0);
+    }
+    out.files = expanded.files;
+    if !expanded.words.is_empty() {
+        let (known, left_out) = spelled(expanded.words, &with_values);
         out.words.extend(known);
         out.left_out = left_out;
     }
+    out.left_out.assumed = expanded.assumed;
+    out.left_out.refused = expanded.refused.or(out.left_out.refused);
     out
 }
 
@@ -321,18 +335,74 @@ impl LeftOut {
     }
 }
 
-fn expand_one(argument: OsString, depth: usize, (out, files): (&mut Vec<Word>, &mut Vec<PathBuf>)) {
-    let file = argument.as_bytes().strip_prefix(b"@").filter(|_| depth < DEEPEST);
-    let file = file.map(|file| Path::new(OsStr::from_bytes(file)));
-    match file.and_then(|file| Some((file, named::read(file, MOST).ok()?))) {
-        None => out.push((argument, depth > 0)),
-        Some((file, text)) => {
-            files.push(file.to_path_buf());
-            let words = words_of_linker(&text).into_iter().flat_map(words);
-            for word in words {
-                expand_one(word, depth + 1, (&mut *out, &mut *files));
+/// The words of a command line after the replacement of response files.
+#[derive(Default)]
+struct Expanded {
+    words: Vec<Word>,
+    /// The response files that were read.
+    files: Vec<PathBuf>,
+    assumed: Vec<String>,
+    /// The error for the first command of a compiler that is not followed.
+    refused: Option<String>,
+    /// True if the user chose the linker.
+    names_linker: bool,
+}
+
+impl Expanded {
+    fn add(&mut self, argument: OsString, depth: usize) {
+        let Some(text) = self.read(&argument, depth) else {
+            return self.words.push((argument, depth > 0));
+        };
+        let command = driver_line::command(&text, words).filter(|_| !runs_linker(&text));
+        match command {
+            Some(Ok(command)) => self.add_driver(command, depth),
+            Some(Err(error)) => {
+                self.refused.get_or_insert(error);
+            }
+            None => {
+                for word in words_of_linker(&text).into_iter().flat_map(words) {
+                    self.add(word, depth + 1);
+                }
             }
         }
+    }
+
+    /// Adds the words of the linker for a command of a compiler.
+    fn add_driver(&mut self, command: Vec<OsString>, depth: usize) {
+        let mut expanded = Vec::new();
+        for word in command {
+            self.expand_of_driver(word, depth, &mut expanded);
+        }
+        match driver_line::translate(expanded, &DiskTree::new(), self.names_linker) {
+            Ok(line) => {
+                self.assumed.push(line.assumed);
+                line.words.into_iter().for_each(|word| self.add(word, depth + 1));
+            }
+            Err(error) => {
+                self.refused.get_or_insert(error);
+            }
+        }
+    }
+
+    /// Replaces the response files of a compiler, which have words of the compiler.
+    fn expand_of_driver(&mut self, word: OsString, depth: usize, out: &mut Vec<OsString>) {
+        match self.read(&word, depth) {
+            None => out.push(word),
+            Some(text) => {
+                for word in words(&text) {
+                    self.expand_of_driver(word, depth + 1, out);
+                }
+            }
+        }
+    }
+
+    /// The text of a response file; `None` for other words.
+    fn read(&mut self, word: &OsStr, depth: usize) -> Option<Vec<u8>> {
+        let file = word.as_bytes().strip_prefix(b"@").filter(|_| depth < DEEPEST)?;
+        let file = Path::new(OsStr::from_bytes(file));
+        let text = named::read(file, MOST).ok()?;
+        self.files.push(file.to_path_buf());
+        Some(text)
     }
 }
 

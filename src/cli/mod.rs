@@ -11,6 +11,7 @@ mod compilers;
 mod completions;
 mod demo;
 mod diff;
+mod driver_line;
 pub mod exit;
 mod explain;
 mod first_policy;

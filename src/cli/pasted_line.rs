@@ -23,7 +23,7 @@ const ABOUT: &[&[u8]] = &[
 /// messages of the link: only the lines that run the linker count.
 pub(super) fn words_of_linker(text: &[u8]) -> Vec<&[u8]> {
     let lines = || text.split_inclusive(|byte| *byte == b'\n');
-    if !lines().any(|line| options(line).is_some()) {
+    if !runs_linker(text) {
         return vec![text];
     }
     if !lines().any(is_about_compiler) {
@@ -40,6 +40,11 @@ pub(super) fn words_of_linker(text: &[u8]) -> Vec<&[u8]> {
     lines().filter_map(own).collect()
 }
 
+/// True if a line of `text` runs a linker.
+pub(super) fn runs_linker(text: &[u8]) -> bool {
+    text.split(|byte| *byte == b'\n').any(|line| options(line).is_some())
+}
+
 /// The words after the program in a line that runs a linker; `None` for other lines.
 fn options(line: &[u8]) -> Option<&[u8]> {
     let line = line.trim_ascii();
@@ -53,12 +58,20 @@ fn options(line: &[u8]) -> Option<&[u8]> {
 
 /// True for the path of a linker, such as `/usr/bin/aarch64-linux-gnu-ld.lld-19`.
 fn is_linker(program: &[u8]) -> bool {
+    let (plain, _) = without_version(program);
+    let plain = plain.rsplit(|byte| *byte == b'-').next().unwrap_or(plain);
+    LINKERS.contains(&plain)
+}
+
+/// The file name of a program without `-VERSION`, and this version, which may be empty.
+pub(super) fn without_version(program: &[u8]) -> (&[u8], &[u8]) {
     let name = program.rsplit(|byte| *byte == b'/').next().unwrap_or(program);
     let is_version = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
     let end = name.iter().rposition(|byte| !is_version(byte)).map_or(0, |last| last + 1);
-    let plain = name[..end].strip_suffix(b"-").unwrap_or(name);
-    let plain = plain.rsplit(|byte| *byte == b'-').next().unwrap_or(plain);
-    LINKERS.contains(&plain)
+    match name[..end].strip_suffix(b"-") {
+        Some(plain) => (plain, &name[end..]),
+        None => (name, b""),
+    }
 }
 
 /// True for a line about the compiler or its environment, such as `COLLECT_GCC_OPTIONS='-o' 'x'`.

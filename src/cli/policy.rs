@@ -186,7 +186,7 @@ fn levels(shared: &SharedOptions) -> Result<Vec<LevelSetting>> {
     let setting = |(name, level): &(String, _)| {
         if name == "l" {
             bail!(
-                "-Wl,: an option of compilers\nhelp: add -### to the compiler's command, and give the linker's line that it prints"
+                "-Wl,: an option of compilers\nhelp: give the compiler's whole command after all other options: linkaudit archive g++ -o x a.o"
             );
         }
         if !rules::catalogue().names(name) {

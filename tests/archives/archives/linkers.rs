@@ -240,7 +240,8 @@ fn the_entry_point_extracts_members() {
 fn words_of_other_programs() {
     let lab = lab();
     object(&lab, "case.o", ".data\n.quad foo\n");
-    refused(&lab, &["case.o", "-Wl,--gc-sections"], "-Wl,: an option of compilers\nhelp: add -###");
+    let expected = "-Wl,: an option of compilers\nhelp: give the compiler's whole command";
+    refused(&lab, &["case.o", "-Wl,--gc-sections"], expected);
     refused(&lab, &["case.o", "--chroot", "/x"], "--chroot /x: ");
     lab.write("response.txt", "--chroot .\ncase.o\nfoo.o\n");
     let run = lab.linkaudit(&["archive", "--linker", "lld", "@response.txt"]);

@@ -1,0 +1,169 @@
+//! Commands of compilers that link, as build systems record them. The undefined names are those
+//! that the compiler's link reports.
+
+use super::kit::{ar, archive, object, run, undefined};
+use super::libraries::theirs;
+use crate::support::{Lab, clean, has, skip};
+use std::collections::BTreeSet;
+
+fn lab() -> Lab {
+    let lab = Lab::new();
+    lab.write("m.c", "int f(void);\nint main(void) { return f(); }\n");
+    lab.write("f.c", "#include <stdio.h>\nint f(void) { return puts(\"f\"); }\n");
+    lab.write("t.c", "int nosuch(void);\nint t(void) { return nosuch(); }\n");
+    lab.write(
+        "p.cc",
+        "#include <string>\n#include <thread>\nint main(int n, char **) {\n\
+         std::thread([] {}).join();\nreturn std::to_string(n).size(); }\n",
+    );
+    lab.write("o.c", "#include <omp.h>\nint main(void) { return omp_get_num_threads(); }\n");
+    run(clean("g++").current_dir(lab.root()).args(["-c", "-fPIC", "p.cc"]));
+    let sources = ["m.c", "f.c", "t.c", "o.c"];
+    run(clean("gcc").current_dir(lab.root()).args(["-c", "-fPIC"]).args(sources));
+    object(&lab, "s.o", ".globl _start\n_start: call nosuch\n");
+    ar(&lab, "rc", "libf.a", &["f.o", "t.o"]);
+    ar(&lab, "rc", "libt.a", &["t.o"]);
+    run(clean("gcc").current_dir(lab.root()).args(["-shared", "-o", "libg.so", "f.o"]));
+    lab
+}
+
+/// Skips the test where GCC has other files than on Debian.
+fn has_gcc(test: &str) -> bool {
+    let is_there = has("g++") && std::path::Path::new("/usr/lib/gcc/x86_64-linux-gnu").is_dir();
+    if !is_there {
+        skip(test, "there is no GCC of Debian");
+    }
+    is_there
+}
+
+const COMMANDS: &[&str] = &[
+    "gcc m.o f.o",
+    "gcc m.o libf.a",
+    "gcc m.o -L. -lf",
+    "cc -O2 -fPIC -m64 -g -Wall -DX=1 -I . m.o",
+    "gcc m.o -Wl,--whole-archive libf.a -Wl,--no-whole-archive -pthread",
+    "gcc m.o -Xlinker --whole-archive libf.a",
+    "gcc m.o -Wl,--whole-archive,libf.a,--no-whole-archive",
+    "gcc -static m.o libf.a",
+    "gcc m.o libf.a -static -pthread",
+    "gcc -static-pie m.o libf.a",
+    "gcc -no-pie m.o libf.a",
+    "gcc -nostdlib m.o libf.a",
+    "gcc -nodefaultlibs m.o libf.a",
+    "gcc -nostdlib s.o",
+    "gcc -nolibc m.o libf.a",
+    "gcc -nostartfiles s.o -u f libf.a",
+    "gcc -shared f.o t.o",
+    "gcc -shared -u t libf.a",
+    "gcc -L. -lg m.o",
+    "gcc -L. m.o -lg",
+    "gcc m.o f.o -Wl,--gc-sections -rdynamic -s",
+    "gcc p.o -Wl,--no-demangle",
+    "g++ p.o",
+    "g++ p.o -static -pthread",
+    "g++ p.o -static-libgcc -static-libstdc++",
+    "g++ -shared f.o",
+    "gcc o.o",
+    "gcc -fopenmp o.o",
+    "gcc -fuse-ld=lld m.o libt.a -Wl,--defsym=f=nothing",
+    "gcc -fuse-ld=lld m.o f.o -Wl,-u,t libt.a",
+    "gcc -fuse-ld=lld -L. -lg m.o",
+];
+
+#[test]
+fn commands_link_what_compilers_link() {
+    if !has_gcc("commands_link_what_compilers_link") {
+        return;
+    }
+    let lab = lab();
+    for command in COMMANDS {
+        let words: Vec<&str> = command.split(' ').collect();
+        if command.contains("lld") && !has("ld.lld") {
+            continue;
+        }
+        let expected = theirs(&lab, words[0], &words[1..]);
+        // Options of linkaudit come before the command.
+        let output = lab.linkaudit(&[&["archive", "-q", "--format", "json"], &words[..]].concat());
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        let answer = serde_json::from_slice(&output.stdout);
+        let answer = answer.unwrap_or_else(|_| panic!("{command}: {error}"));
+        assert_eq!(undefined(&answer), expected, "{command}: {answer}");
+        lab.write("link.txt", &format!("{command} -o out\n"));
+        let (answer, _) = archive(&lab.root(), &["-q", "@link.txt"]);
+        assert_eq!(undefined(&answer), expected, "{command}: {answer}");
+    }
+}
+
+/// What CMake writes for its two generators: a line in `link.txt`, and commands of ninja.
+#[test]
+fn commands_that_cmake_writes() {
+    if !has_gcc("commands_that_cmake_writes") || !has("cmake") || !has("ninja") {
+        return;
+    }
+    let lab = lab();
+    lab.write(
+        "CMakeLists.txt",
+        "cmake_minimum_required(VERSION 3.10)\nproject(x C)\nadd_library(f STATIC f.c t.c)\n\
+         add_executable(x m.c)\ntarget_link_libraries(x f -Wl,-u,t)\n\
+         set_target_properties(x PROPERTIES BUILD_RPATH \"\\$ORIGIN/a b\")\n",
+    );
+    for (generator, program) in [("Unix Makefiles", "make"), ("Ninja", "ninja")] {
+        if !has(program) {
+            continue;
+        }
+        let dir = lab.path(program);
+        run(clean("cmake").current_dir(lab.root()).args(["-G", generator, "-B"]).arg(&dir));
+        // The link of the program fails, because nothing defines `nosuch`.
+        let built = clean("cmake").arg("--build").arg(&dir).output().expect("cmake runs");
+        assert!(!built.status.success(), "{built:?}");
+        let line = match program {
+            "ninja" => {
+                let commands = run(clean("ninja").current_dir(&dir).args(["-t", "commands", "x"]));
+                std::fs::write(dir.join("commands"), commands).expect("a file");
+                "@commands"
+            }
+            _ => "@CMakeFiles/x.dir/link.txt",
+        };
+        let (answer, _) = archive(&dir, &["-q", line]);
+        let expected = BTreeSet::from(["nosuch".to_owned()]);
+        assert_eq!(undefined(&answer), expected, "{program}: {answer}");
+    }
+}
+
+#[test]
+fn what_is_assumed_about_compilers() {
+    if !has_gcc("what_is_assumed_about_compilers") {
+        return;
+    }
+    let lab = lab();
+    let output = lab.linkaudit(&["archive", "g++", "-o", "out", "m.o", "f.o"]);
+    let note = String::from_utf8_lossy(&output.stderr).into_owned();
+    let expected = "assumed: g++ links a position-independent program, and adds the start files \
+                    and libraries of /usr/lib/gcc/x86_64-linux-gnu/";
+    assert!(note.contains(expected), "{note}");
+    assert_eq!(note.matches("assumed: ").count(), 1, "{note}");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+/// What cannot be followed is an error that names the next step.
+#[test]
+fn commands_that_are_refused() {
+    let lab = lab();
+    for (command, begin) in [
+        ("gcc m.c", "m.c: a source file"),
+        ("gcc -fsanitize=address m.o", "-fsanitize=address: its effect"),
+        ("gcc --sysroot=/x m.o", "--sysroot=/x: its effect"),
+        ("gcc -m32 m.o", "-m32: its effect"),
+        ("g++ -Bx m.o", "-Bx: its effect"),
+        ("gcc -fuse-ld=gold m.o", "-fuse-ld=gold: its effect"),
+        ("nosuch-linux-gnu-gcc m.o", "nosuch-linux-gnu-gcc: the files that it adds"),
+        ("gcc-1.2 m.o", "gcc-1.2: the files that it adds"),
+    ] {
+        let words: Vec<&str> = command.split(' ').collect();
+        let output = lab.linkaudit(&[&["archive"], &words[..]].concat());
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(error.starts_with(&format!("error: {begin}")), "{command}: {error}");
+        assert!(error.contains("\nhelp: add -### "), "{command}: {error}");
+        assert_eq!(output.status.code(), Some(2), "{command}: {error}");
+    }
+}
