@@ -9,6 +9,7 @@ use crate::text::show;
 use crate::tree::Tree;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::PathBuf;
 
 /// Names of compilers, without the target before the name and the version after it.
 const DRIVERS: &[&[u8]] = &[b"c++", b"cc", b"clang", b"clang++", b"g++", b"gcc"];
@@ -162,12 +163,13 @@ pub(super) fn translate(
         parts.add(word, &mut words)?;
     }
     let release = Release::find(tree, program.target, program.version);
-    let release = release.ok_or_else(|| {
+    let mut release = release.ok_or_else(|| {
         format!(
             "{}: the files that it adds to each link are not found\n{HELP}",
             show(driver.as_bytes())
         )
     })?;
+    release.dirs.splice(..0, std::mem::take(&mut parts.prefixes));
     let is_gcc = !program.name.starts_with(b"clang");
     let mut out = Vec::new();
     if !names_linker {
@@ -188,6 +190,8 @@ pub(super) fn translate(
 struct Parts {
     first: Vec<OsString>,
     inputs: Vec<OsString>,
+    /// The directories of `-B`, in which the compiler also looks for its own files.
+    prefixes: Vec<PathBuf>,
     linker: Option<&'static str>,
     is_cxx: bool,
     is_shared: bool,
@@ -249,6 +253,10 @@ impl Parts {
             "-Xlinker" => self.inputs.extend(rest.next()),
             "-l" => self.inputs.extend([Some(word), rest.next()].into_iter().flatten()),
             _ if text.starts_with("-l") => self.inputs.push(word),
+            "-B" => self.prefixes.extend(rest.next().map(PathBuf::from)),
+            _ if text.starts_with("-B") => {
+                self.prefixes.push(OsStr::from_bytes(&word.as_bytes()[2..]).into());
+            }
             _ if is_one_of(VALUES, &text) => drop(rest.next()),
             // `-o` may have its value in the same word.
             _ if text.starts_with("-o") => {}
@@ -290,7 +298,7 @@ impl Parts {
         let (start, end) = kind.start_files();
         let find = |names: &[&str]| -> Result<Vec<OsString>, String> {
             let found = names.iter().filter(|_| !self.without_start).map(|name| {
-                let file = release.file(tree, name).map(std::path::PathBuf::into_os_string);
+                let file = release.file(tree, name).map(PathBuf::into_os_string);
                 file.ok_or_else(|| format!("{name}, which the compiler adds, is not found\n{HELP}"))
             });
             found.collect()

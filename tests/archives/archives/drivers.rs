@@ -23,6 +23,8 @@ fn lab() -> Lab {
     object(&lab, "s.o", ".globl _start\n_start: call nosuch\n");
     ar(&lab, "rc", "libf.a", &["f.o", "t.o"]);
     ar(&lab, "rc", "libt.a", &["t.o"]);
+    std::fs::create_dir(lab.path("pre")).expect("a directory");
+    ar(&lab, "rc", "pre/libf.a", &["f.o"]);
     run(clean("gcc").current_dir(lab.root()).args(["-shared", "-o", "libg.so", "f.o"]));
     lab
 }
@@ -53,6 +55,8 @@ const COMMANDS: &[&str] = &[
     "gcc -nostdlib s.o",
     "gcc -nolibc m.o libf.a",
     "gcc -nostartfiles s.o -u f libf.a",
+    "gcc -Bpre m.o -lf",
+    "gcc -B pre -nostdlib m.o -lf",
     "gcc -shared f.o t.o",
     "gcc -shared -u t libf.a",
     "gcc -L. -lg m.o",
@@ -130,6 +134,22 @@ fn commands_that_cmake_writes() {
     }
 }
 
+/// What `rustc --print link-args` prints, with the variables of the environment in front.
+#[test]
+fn the_command_of_rustc() {
+    if !has_gcc("the_command_of_rustc") || !has("rustc") {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write("m.rs", "fn main() { println!(\"{}\", std::env::args().count()) }\n");
+    // `save-temps` keeps the objects that the command names.
+    let mut rustc = std::process::Command::new("rustc");
+    rustc.current_dir(lab.root()).args(["--print", "link-args", "-C", "save-temps", "m.rs"]);
+    lab.write("args", &run(&mut rustc));
+    let (answer, status) = archive(&lab.root(), &["-q", "@args"]);
+    assert_eq!((undefined(&answer), status), (BTreeSet::new(), Some(0)), "{answer}");
+}
+
 #[test]
 fn what_is_assumed_about_compilers() {
     if !has_gcc("what_is_assumed_about_compilers") {
@@ -154,7 +174,6 @@ fn commands_that_are_refused() {
         ("gcc -fsanitize=address m.o", "-fsanitize=address: its effect"),
         ("gcc --sysroot=/x m.o", "--sysroot=/x: its effect"),
         ("gcc -m32 m.o", "-m32: its effect"),
-        ("g++ -Bx m.o", "-Bx: its effect"),
         ("gcc -fuse-ld=gold m.o", "-fuse-ld=gold: its effect"),
         ("nosuch-linux-gnu-gcc m.o", "nosuch-linux-gnu-gcc: the files that it adds"),
         ("gcc-1.2 m.o", "gcc-1.2: the files that it adds"),
