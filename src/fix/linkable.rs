@@ -16,7 +16,7 @@ use super::{groups, hidden, imports, mixed_tls, sections, weak_copies, weak_refe
 use crate::audit::{Audit, Libraries};
 use crate::cover::{Demand, OutputKind, TLS_MODULE_BASE, demand, relocation_name};
 use crate::format::archive::{Global, LinkFacts, RelocationFilter, SymbolKind};
-use crate::format::elf::symtab::each_defined;
+use crate::format::elf::symtab::{LinkedSymbol, each_defined};
 use crate::format::elf::{Object, Target};
 use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId};
 use crate::merged::link::output_kind;
@@ -104,6 +104,26 @@ fn may_refuse(kind: OutputKind, of: (Target, u32), flags: u64, is_global: bool) 
     }
 }
 
+/// The symbols of one name in the symbol table of the object.
+#[derive(Clone, Copy)]
+struct Inside {
+    /// The binding of the last one, which is global if one of them is.
+    bind: elf::SymbolBind,
+    /// True if all were local before the object was linked; `None` if this is unknown.
+    was_local: Option<bool>,
+}
+
+impl Inside {
+    fn and(self, last: Self) -> Self {
+        let was_local = match (self.was_local, last.was_local) {
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            (Some(true), Some(true)) => Some(true),
+            _ => None,
+        };
+        Self { bind: last.bind, was_local }
+    }
+}
+
 struct LinkableCheck<'a> {
     audit: &'a Audit,
     object: &'a Object,
@@ -117,7 +137,7 @@ struct LinkableCheck<'a> {
     /// names other than its signature. Second, names to which new members refer weakly or as
     /// hidden. Third, signatures of the two groups of a reference in a new member: one group has
     /// the local symbol, and the other group, if any, refers to it.
-    inside: FastMap<Box<[u8]>, elf::SymbolBind>,
+    inside: FastMap<Box<[u8]>, Inside>,
 }
 
 impl<'a> LinkableCheck<'a> {
@@ -142,7 +162,7 @@ impl<'a> LinkableCheck<'a> {
     /// Reads the names of `inside`. Local symbols are read too, because they may have been global
     /// before the object was linked. The dynamic symbol table does not suffice, because programs
     /// export few of their global symbols.
-    fn defined_inside(&self, tree: &dyn Tree, file: FileId) -> FastMap<Box<[u8]>, elf::SymbolBind> {
+    fn defined_inside(&self, tree: &dyn Tree, file: FileId) -> FastMap<Box<[u8]>, Inside> {
         let facts = self.new.iter().filter_map(|member| self.facts.get(member));
         let is_wanted = |global: &&Global| {
             is_strong(global)
@@ -163,9 +183,11 @@ impl<'a> LinkableCheck<'a> {
         }
         let mut out = FastMap::default();
         if let Ok(Opened::File(handle)) = tree.open(&self.audit.corpus.files[file].path) {
-            let visit = |name: &[u8], bind: elf::SymbolBind| {
-                if names.contains(name) {
-                    out.insert(name.into(), bind);
+            let visit = |symbol: LinkedSymbol<'_>| {
+                if names.contains(symbol.name) {
+                    let new = Inside { bind: symbol.bind, was_local: symbol.was_local };
+                    let all = out.entry(Box::from(symbol.name)).or_insert(new);
+                    *all = all.and(new);
                 }
             };
             // A stripped object has no `.symtab`.
@@ -186,10 +208,15 @@ impl<'a> LinkableCheck<'a> {
         let is_of_group = elf::SymbolBind(global.bind) == elf::STB_GNU_UNIQUE
             && facts.group_of(global.section).is_some();
         match self.inside.get(name) {
-            Some(&elf::STB_GNU_UNIQUE) => !is_of_group,
-            Some(&bind) if bind != elf::STB_WEAK => true,
+            Some(inside) if inside.bind == elf::STB_GNU_UNIQUE => !is_of_group,
+            Some(inside) if inside.bind != elf::STB_WEAK && inside.was_local != Some(true) => true,
             _ => !is_of_group && tables.is_some_and(|tables| tables.exports_uniquely(name)),
         }
+    }
+
+    /// The binding of a name in the symbol table of the object.
+    fn bind(&self, name: &[u8]) -> Option<elf::SymbolBind> {
+        self.inside.get(name).map(|inside| inside.bind)
     }
 
     fn name(&self, member: MemberId) -> String {
@@ -230,7 +257,7 @@ impl<'a> LinkableCheck<'a> {
             let why = || found.reason(|member| self.name(member));
             out.entry(found.member).or_insert_with(why);
         }
-        let is_weak_inside = |name: &[u8]| self.inside.get(name) == Some(&elf::STB_WEAK);
+        let is_weak_inside = |name: &[u8]| self.bind(name) == Some(elf::STB_WEAK);
         for found in weak_copies::strong_copies(self.audit, &self.facts, &is_weak_inside) {
             let why = || found.reason(|member| self.name(member));
             out.entry(found.member).or_insert_with(why);
@@ -268,7 +295,7 @@ impl<'a> LinkableCheck<'a> {
         let library = &self.audit.library;
         let mut found = library.find(name).into_iter().flat_map(|id| library.definitions(id));
         self.object.satisfies_link(name)
-            || self.inside.get(name).is_some_and(|bind| *bind != elf::STB_LOCAL)
+            || self.bind(name).is_some_and(|bind| bind != elf::STB_LOCAL)
             || found.any(|found| self.facts.contains_key(&found.member))
     }
 
@@ -365,8 +392,8 @@ impl<'a> LinkableCheck<'a> {
                     0 => rejecting(target, demand),
                     _ => "GNU ld or mold rejects it",
                 };
-                let state = match self.inside.get(facts.name(nothing)) {
-                    Some(&elf::STB_LOCAL) => "undefined or local",
+                let state = match self.bind(facts.name(nothing)) {
+                    Some(elf::STB_LOCAL) => "undefined or local",
                     _ => "undefined",
                 };
                 return Some(format!(
@@ -453,12 +480,19 @@ impl<'a> LinkableCheck<'a> {
             for (at, (global, name)) in strong(facts).enumerate() {
                 if Some(at) == of_library {
                     let (word, symbol) = (self.name(*member), show(name));
-                    out.push((
-                        *member,
+                    let is_known =
+                        self.inside.get(name).is_none_or(|inside| inside.was_local.is_some());
+                    let why = if is_known {
                         format!(
                             "{word} duplicates the definition of {symbol}: no linker accepts both"
-                        ),
-                    ));
+                        )
+                    } else {
+                        format!(
+                            "{word} may duplicate the definition of {symbol}: the file has a local \
+                             symbol of this name, which may be global in its link"
+                        )
+                    };
+                    out.push((*member, why));
                 }
                 let group = facts.group_of(global.section);
                 let Some((other, of)) = defined.insert(name, (*member, group)) else { continue };

@@ -93,8 +93,8 @@ fn taken(audit: &Audit, tree: &dyn Tree, fat: ArchiveId) -> Result<Vec<Box<[u8]>
     for file in linked_files(audit) {
         let path = &audit.corpus.files[file].path;
         let whole = match tree.open(path) {
-            Ok(Opened::File(handle)) => each_defined(&handle, |name, _| {
-                let Some(id) = library.find(name) else { return };
+            Ok(Opened::File(handle)) => each_defined(&handle, |symbol| {
+                let Some(id) = library.find(symbol.name) else { return };
                 let inside = library.definitions(id).any(|found| {
                     found.kind == SymbolKind::Strong && library.archive_of(found.member) == fat
                 });

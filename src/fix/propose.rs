@@ -232,7 +232,7 @@ fn share(findings: &mut Findings) {
 /// The files of `solutions` that have no symbol table (`.symtab`).
 fn stripped(audit: &Audit, tree: &dyn Tree, solutions: &[Arc<Solution>]) -> FastSet<FileId> {
     let has_symbols = |file: FileId| match tree.open(&audit.corpus.files[file].path) {
-        Ok(Opened::File(handle)) => each_defined(&handle, |_, _| {}).unwrap_or(true),
+        Ok(Opened::File(handle)) => each_defined(&handle, |_| {}).unwrap_or(true),
         _ => true,
     };
     let files = solutions.iter().map(|solution| solution.file);

@@ -16,6 +16,7 @@ mod linkable;
 mod links;
 mod llvm;
 mod loaded_elsewhere;
+mod local_names;
 mod loops;
 mod merged;
 mod mri;

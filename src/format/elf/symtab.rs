@@ -14,13 +14,20 @@ const MOST_HEADERS: u64 = 64 << 20;
 /// Upper bound, in bytes, for one table. A larger table is read only up to this bound.
 const MOST_TABLE: u64 = 1 << 30;
 
-/// Calls `visit` with the name and the binding of every symbol that the file defines, except
-/// symbols of the types STT_SECTION and STT_FILE. Returns false if the file has no usable symbol
-/// table.
-pub fn each_defined(
-    file: &Handle,
-    visit: impl FnMut(&[u8], elf::SymbolBind),
-) -> Result<bool, ReadError> {
+/// A symbol that a linked file defines.
+pub struct LinkedSymbol<'n> {
+    /// The name of the symbol.
+    pub name: &'n [u8],
+    /// Its binding in the linked file.
+    pub bind: elf::SymbolBind,
+    /// True if the symbol was also local in the object from which the file was linked: linkers make
+    /// hidden symbols local too. `None` if this is unknown.
+    pub was_local: Option<bool>,
+}
+
+/// Calls `visit` with every symbol that the file defines, except symbols of the types STT_SECTION
+/// and STT_FILE. Returns false if the file has no usable symbol table.
+pub fn each_defined(file: &Handle, visit: impl FnMut(LinkedSymbol<'_>)) -> Result<bool, ReadError> {
     let head = read_range(file, 0, 64)?;
     match Header::parse(&head) {
         Some(header) if header.is_64 => {
@@ -35,7 +42,7 @@ fn each<H: FileHeader<Endian = Endianness>>(
     file: &Handle,
     head: &[u8],
     header: &Header,
-    mut visit: impl FnMut(&[u8], elf::SymbolBind),
+    mut visit: impl FnMut(LinkedSymbol<'_>),
 ) -> Result<bool, ReadError> {
     let e = endian(header.big);
     let Ok((raw, _)) = object::pod::from_bytes::<H>(head) else { return Ok(false) };
@@ -71,11 +78,19 @@ fn each<H: FileHeader<Endian = Endianness>>(
     let Ok((symbols, _)) = object::pod::slice_from_bytes::<H::Sym>(&table, count) else {
         return Ok(false);
     };
-    for symbol in symbols.iter().filter(|symbol| symbol.st_shndx(e) != elf::SHN_UNDEF) {
+    let name = |symbol: &H::Sym| c_string(&names, symbol.st_name(e) as usize).unwrap_or_default();
+    // GNU ld writes an STT_FILE symbol without a name after the local symbols of the objects, and
+    // before the global symbols that it made local (`elf_link_output_extsym` in `bfd/elflink.c`).
+    let last_file = symbols.iter().rposition(|symbol| symbol.st_type() == elf::STT_FILE);
+    let own_end = last_file.filter(|at| *at > 0 && name(&symbols[*at]).is_empty());
+    for (at, symbol) in symbols.iter().enumerate() {
         let kind = symbol.st_type();
-        if kind != elf::STT_SECTION && kind != elf::STT_FILE {
-            let name = c_string(&names, symbol.st_name(e) as usize).unwrap_or_default();
-            visit(name, symbol.st_bind());
+        let is_symbol = kind != elf::STT_SECTION && kind != elf::STT_FILE;
+        if is_symbol && symbol.st_shndx(e) != elf::SHN_UNDEF {
+            let bind = symbol.st_bind();
+            let may_be_own = bind == elf::STB_LOCAL && symbol.st_visibility() == elf::STV_DEFAULT;
+            let was_local = if may_be_own { own_end.map(|end| at < end) } else { Some(false) };
+            visit(LinkedSymbol { name: name(symbol), bind, was_local });
         }
     }
     Ok(count > 1)

@@ -1,0 +1,51 @@
+//! Names that a fix defines and that the symbol table of the file has as local symbols. Such a
+//! symbol is either local in its object or hidden. Each case is linked again with the members.
+
+use super::kit::{archive, object, tool};
+use super::linkable::verified;
+use crate::support::{Lab, has};
+use std::ffi::OsStr;
+
+const STATIC: &str = "int g(void); static int __attribute__((noinline, used)) h(void) { return 1; }\n\
+                      int own(void) { return g() + h(); }";
+const HIDDEN: &str = "int g(void); int __attribute__((visibility(\"hidden\"))) h(void) { return 1; }\n\
+                      int own(void) { return g() + h(); }";
+const HIDDEN_ALONE: &str = "int __attribute__((visibility(\"hidden\"))) h(void) { return 1; }";
+const OTHER: &str = "int other(void) { return 2; }";
+
+#[test]
+fn local_and_hidden_names() {
+    let lab = Lab::new();
+    object(&lab, "g.o", "int h(void) { return 2; } int g(void) { return h(); }");
+    archive(&lab, OsStr::new("parts/libg.a"), &["g.o"]);
+    for (user, more, links) in [
+        (STATIC, OTHER, true),
+        (HIDDEN, OTHER, false),
+        (STATIC, HIDDEN_ALONE, false),
+        (OTHER, STATIC, true),
+        (HIDDEN_ALONE, STATIC, false),
+    ] {
+        object(&lab, "user.o", user);
+        object(&lab, "more.o", more);
+        for linker in ["bfd", "lld"] {
+            if !has(&format!("ld.{linker}")) {
+                continue;
+            }
+            let link = format!("cc -fuse-ld={linker} -shared");
+            tool(&lab, &format!("{link} -o libuser.so user.o more.o"));
+            let (is_verified, doubts) = verified(&lab, "libuser.so");
+            let again = format!("{link} -Wl,-z,defs -o new.so user.o more.o parts/libg.a");
+            let is_linked = lab.sh(&format!("{again} 2>/dev/null")).status.success();
+            assert_eq!(is_linked, links, "{again} {user} {more}");
+            // Other linkers than GNU ld do not say which symbols were local.
+            let is_known = linker == "bfd" || !links;
+            assert_eq!(is_verified, links && is_known, "{linker} {user} {more}: {doubts}");
+            let words = match (links, is_known) {
+                (true, true) => "",
+                (true, false) => "may duplicate the definition of h: the file has a local symbol",
+                (false, _) => "duplicates the definition of h: no linker accepts both",
+            };
+            assert!(doubts.contains(words), "{linker} {user} {more}: {doubts}");
+        }
+    }
+}
