@@ -416,7 +416,17 @@ impl<'a> LinkableCheck<'a> {
                 let kind = relocation_name(target, relocation.kind);
                 let of = of.unwrap_or_default();
                 let who = rejecting(target, demand);
-                return Some(format!("{what} ({kind}{of}): {who}"));
+                // A linked file does not record its version script.
+                let is_hideable = |global: &&Global| {
+                    let is_own = !imports::is_reference(global);
+                    demand == Demand::Distance
+                        && (is_own || self.is_defined_in_file(facts.name(global)))
+                };
+                let hidden = global.filter(is_hideable).map(|global| facts.name(global));
+                let unless =
+                    hidden.map(|name| format!(" unless a version script hides {}", show(name)));
+                let unless = unless.unwrap_or_default();
+                return Some(format!("{what} ({kind}{of}): {who}{unless}"));
             }
         }
         None

@@ -2,7 +2,7 @@
 //! symbol is either local in its object or hidden. Each case is linked again with the members.
 
 use super::kit::{archive, object, tool};
-use super::linkable::verified;
+use super::linkable::{member, verified};
 use crate::support::{Lab, has};
 use std::ffi::OsStr;
 
@@ -46,6 +46,34 @@ fn local_and_hidden_names() {
                 (false, _) => "duplicates the definition of h: no linker accepts both",
             };
             assert!(doubts.contains(words), "{linker} {user} {more}: {doubts}");
+        }
+    }
+}
+
+/// A linked file does not record its version script, which may hide a definition. Linkers then
+/// accept the distance to it.
+#[test]
+fn version_scripts_may_hide_definitions() {
+    let lab = Lab::new();
+    lab.write("script", "{ global: own; local: *; };\n");
+    member(&lab, "user", ".globl own\nown: call g@PLT\nret\n");
+    member(&lab, "g", ".globl g\ng: leaq v(%rip), %rax\nret\n.data\n.globl v\nv: .quad 0\n");
+    member(&lab, "far", ".globl g\ng: leaq v(%rip), %rax\nret\n");
+    member(&lab, "v", ".data\n.globl v\nv: .quad 0\n");
+    for members in [&["g.o"][..], &["far.o", "v.o"]] {
+        tool(&lab, "rm -rf parts");
+        archive(&lab, OsStr::new("parts/libg.a"), members);
+        for (option, links) in [("", false), ("--version-script=script", true)] {
+            tool(&lab, &format!("ld -shared {option} -o lib.so user.o"));
+            for linker in ["ld.bfd", "ld.lld", "mold"].into_iter().filter(|name| has(name)) {
+                let link = format!("{linker} -shared -z defs {option} -o new.so user.o");
+                let is_linked = lab.sh(&format!("{link} parts/libg.a 2>/dev/null"));
+                assert_eq!(is_linked.status.success(), links, "{link} {members:?}");
+            }
+            let (is_verified, doubts) = verified(&lab, "lib.so");
+            let expected = "(R_X86_64_PC32 for v): no linker accepts it unless a version script \
+                            hides v";
+            assert!(!is_verified && doubts.contains(expected), "{doubts}");
         }
     }
 }
