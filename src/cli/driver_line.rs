@@ -324,10 +324,11 @@ impl Parts {
         }
         let is_static = matches!(kind, LinkKind::Static | LinkKind::StaticPie);
         if self.is_cxx && !self.without_cxx {
-            match self.static_cxx && !is_static {
-                true => out.extend(["-Bstatic", "-lstdc++", "-Bdynamic", "-lm"]),
-                false => out.extend(["-lstdc++", "-lm"]),
-            }
+            let is_mixed = self.static_cxx && !is_static;
+            let cxx: &[&str] =
+                if is_mixed { &["-Bstatic", "-lstdc++", "-Bdynamic"] } else { &["-lstdc++"] };
+            out.extend(cxx);
+            out.push("-lm");
         }
         out.extend(self.has_openmp.then_some("-lgomp"));
         // -fopenmp implies -pthread.

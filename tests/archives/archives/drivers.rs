@@ -92,7 +92,7 @@ fn commands_link_what_compilers_link() {
         let answer = serde_json::from_slice(&output.stdout);
         let answer = answer.unwrap_or_else(|_| panic!("{command}: {error}"));
         assert_eq!(undefined(&answer), expected, "{command}: {answer}");
-        lab.write("link.txt", &format!("{command} -o out\n"));
+        lab.write("link.txt", format!("{command} -o out\n"));
         let (answer, _) = archive(&lab.root(), &["-q", "@link.txt"]);
         assert_eq!(undefined(&answer), expected, "{command}: {answer}");
     }
@@ -145,7 +145,7 @@ fn the_command_of_rustc() {
     // `save-temps` keeps the objects that the command names.
     let mut rustc = std::process::Command::new("rustc");
     rustc.current_dir(lab.root()).args(["--print", "link-args", "-C", "save-temps", "m.rs"]);
-    lab.write("args", &run(&mut rustc));
+    lab.write("args", run(&mut rustc));
     let (answer, status) = archive(&lab.root(), &["-q", "@args"]);
     assert_eq!((undefined(&answer), status), (BTreeSet::new(), Some(0)), "{answer}");
 }
