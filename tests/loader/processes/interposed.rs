@@ -435,6 +435,34 @@ fn more_symbols_than_the_evidence_names() {
     }
 }
 
+/// The names of transaction clones come before most names in byte order. The evidence and the
+/// command of a finding name other symbols first.
+#[test]
+fn transaction_clones_come_last() {
+    let lab = Lab::new();
+    let names = ["_ZGTtNKSt5first1aEv", "_ZGTnNKSt5first1aEv", "work"];
+    let define = |result: usize| {
+        let all = names.iter().map(|name| format!("int {name}(void) {{ return {result}; }} "));
+        let table = format!("int (*table[])(void) = {{ {} }};", names.join(", "));
+        all.collect::<String>() + if result == 1 { &table } else { "" }
+    };
+    lab.so("liba.so", &define(1), &["-Wl,-soname,liba.so"]);
+    lab.so("libb.so", &define(2), &["-Wl,-soname,libb.so"]);
+    let flags = ["-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN", "libb.so", "liba.so"];
+    let app = lab.exe("app", "int main(void) { return 0; }", &flags);
+    let [a, b] = ["liba.so", "libb.so"].map(|name| real(&lab.path(name).to_string_lossy()));
+    let bindings = resolved(&traced(&app));
+    for name in names {
+        assert!(bindings.contains(&(a.clone(), name.to_owned(), b.clone())), "{name}");
+    }
+    let report = Report::of(support::linkaudit().arg(&app));
+    let finding = report.of_rule("interposed-symbol").next().expect("a finding");
+    let bound = evidence(finding, "bound");
+    let found: Vec<&str> = bound.iter().map(|one| text(&one["symbol"])).collect();
+    assert_eq!(found, ["work", "_ZGTnNKSt5first1aEv", "_ZGTtNKSt5first1aEv"], "{finding}");
+    assert!(text(&finding["witness"]).ends_with("grep -w work"), "{finding}");
+}
+
 /// All files that refer to the symbols are named, as the loader binds them. Of a long list, the
 /// evidence names 20 files and has the number of the others.
 #[test]
