@@ -238,6 +238,11 @@ pub enum FixKind {
 /// symbol of the file may be a duplicate of a symbol of an added member.
 pub const STRIPPED: &str = "the file is stripped, so duplicates of its hidden symbols are not seen";
 
+/// A part of the text of a [`Proof::Proven`]: the file does not need the C library, and the added
+/// members do.
+pub const COMPILER_ADDS_LIBC: &str =
+    "assuming that a compiler links the file again, which adds libc.so.6";
+
 /// The verification of a fix.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Proof {

@@ -211,11 +211,13 @@ impl Audit {
     }
 
     /// The libraries in which a linker would find definitions for `file`: those that `file` needs
-    /// directly, and their companions in `COMPANIONS`. If a needed library was not found, the
-    /// result is the same as from [`Self::libraries_of`].
+    /// directly, the C library that a compiler adds ([`Self::implied_libc`]), and the companions of
+    /// both in `COMPANIONS`. If a needed library was not found, the result is the same as from
+    /// [`Self::libraries_of`].
     pub fn linked_libraries(&self, file: FileId) -> Libraries<'_> {
         let mut out = self.libraries_of(&[file]);
-        let Ok(needed) = self.needed_by(file) else { return out };
+        let Ok(mut needed) = self.needed_by(file) else { return out };
+        needed.extend(self.implied_libc(file));
         let direct = out.objects.iter().filter(|(library, _)| needed.contains(library));
         let direct: Vec<&[u8]> = direct.filter_map(|(_, object)| object.soname()).collect();
         let is_used = |with: &[u8]| direct.iter().any(|soname| soname.starts_with(with));
@@ -230,7 +232,8 @@ impl Audit {
     }
 
     /// The objects that a process loads together with one of `files`, without `files` themselves.
-    /// For each file, only the first entry point that loads it counts.
+    /// For each file, only the first entry point that loads it counts. The C library that a
+    /// compiler adds to the link of a file ([`Self::implied_libc`]) comes last.
     pub fn libraries_of(&self, files: &[FileId]) -> Libraries<'_> {
         let loaders = FirstLoader::new(&self.closures);
         let mut roots: Vec<RootId> = files.iter().filter_map(|file| loaders.of(*file)).collect();
@@ -243,6 +246,10 @@ impl Audit {
             let object = |found: FileId| Some((found, self.corpus.files[found].object()?));
             objects.extend(others.filter_map(|(_, found)| object(found)));
         }
-        Libraries { objects }
+        let mut out = Libraries { objects };
+        for libc in files.iter().filter_map(|file| self.implied_libc(*file)) {
+            out.add(self, &[libc]);
+        }
+        out
     }
 }

@@ -17,6 +17,7 @@ mod diagnosis;
 mod dlopens;
 mod explained;
 mod gpu;
+mod implied_libc;
 mod installed;
 mod kept_names;
 mod left_out;
@@ -141,6 +142,9 @@ pub struct Audit {
     /// For each libc.so.6 and each loader that loads it from another directory: the loader in
     /// the directory of the libc. A pair is omitted if both loaders have the same contents.
     own_loaders: FastMap<(FileId, FileId), FileId>,
+    /// For each file with undefined symbols that a compiler linked without a need for the C
+    /// library: the C library that the compiler adds to a new link.
+    implied_libc: FastMap<FileId, FileId>,
     /// Libraries that the notes of objects require, and that dlopen cannot open.
     pub missing_dlopens: Vec<MissingDlopen>,
     /// The suspect search path entries of audited objects, for rules that want them.
@@ -470,6 +474,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     let found = Unbound { diagnosis: &diagnosis, providers: &providers, prefixes: &prefixes };
     let library =
         library.unwrap_or_else(|| archives::read(plan, &mut corpus, &mut collector, found));
+    let implied = implied_libc::find(plan, &mut corpus, &mut collector, (&diagnosis, &library));
     clock.lap("archives");
 
     let search = installed::InstalledSearch {
@@ -483,9 +488,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         candidates: &candidates,
     };
     let installed = search.run();
-    if installed.is_some() {
-        clock.lap("installed files");
-    }
+    clock.lap_if(installed.is_some(), "installed files");
 
     let cross_check = plan.cross_check.then(|| collector.cross_check(&corpus));
     if cross_check.is_some() {
@@ -517,6 +520,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         linked,
         dangling,
         own_loaders,
+        implied_libc: implied,
         missing_dlopens,
         search_entries,
         devices,

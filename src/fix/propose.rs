@@ -22,8 +22,8 @@ use super::steps::Work;
 use super::targets::LinkNeeds;
 use super::unused_needs;
 use crate::audit::{ArchiveOwner, Audit};
+use crate::finding::{COMPILER_ADDS_LIBC, Fix, FixKind, Proof, STRIPPED};
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
-use crate::finding::{Fix, FixKind, Proof, STRIPPED};
 use crate::format::deps_list::{SetChange, SetCommand};
 use crate::format::elf::Object;
 use crate::format::elf::symtab::each_defined;
@@ -379,8 +379,13 @@ impl Context<'_> {
             };
             let stripped =
                 if self.stripped.contains(&file) { format!("; {STRIPPED}") } else { String::new() };
+            let libc = if self.proofs.assumes_libc(file, part) {
+                format!("; {COMPILER_ADDS_LIBC}")
+            } else {
+                String::new()
+            };
             let what = format!("{archives} ({members}){shared}");
-            format!("audited again with {what}: no new undefined symbols{stripped}").into()
+            format!("audited again with {what}: no new undefined symbols{libc}{stripped}").into()
         };
         let mut known = self.verified.borrow_mut();
         Arc::clone(known.entry((file, part.first)).or_insert_with(say))

@@ -33,6 +33,8 @@ pub struct Proofs {
     /// Parts whose remaining undefined names are defined by linkers, because the members have the
     /// sections for these names (`foo` for `__start_foo`).
     with_sections: FastSet<(FileId, MemberId)>,
+    /// Parts with a reference to the C library that a compiler adds to the link.
+    with_libc: FastSet<(FileId, MemberId)>,
 }
 
 /// The result of resolving and binding with a group of fixes.
@@ -52,6 +54,12 @@ impl Proofs {
     /// True if all references of the members of `part` are known and defined.
     pub fn closes(&self, file: FileId, part: &SymbolClosure) -> bool {
         part.is_closed() || self.with_sections.contains(&(file, part.first))
+    }
+
+    /// True if the members of `part` refer to the C library, which the file does not need yet and
+    /// which a compiler adds to the link (`Audit::implied_libc`).
+    pub fn assumes_libc(&self, file: FileId, part: &SymbolClosure) -> bool {
+        self.with_libc.contains(&(file, part.first))
     }
 
     /// The reason why the fix `part` for `symbol` of `file` is not verified; `None` if the fix is
@@ -96,6 +104,7 @@ pub fn prove(
     let mut proofs = Proofs {
         refusals: refusals(audit, tree, solutions, fat),
         with_sections: with_sections(audit, tree, solutions),
+        with_libc: with_libc(audit, solutions),
         shown: FastMap::default(),
     };
     let alone = if fat.is_none() { solutions } else { &[] };
@@ -146,6 +155,22 @@ fn with_sections(
     out
 }
 
+/// Finds the parts for [`Proofs::with_libc`].
+fn with_libc(audit: &Audit, solutions: &[Arc<Solution>]) -> FastSet<(FileId, MemberId)> {
+    let mut out = FastSet::default();
+    for solution in solutions {
+        let Some(libc) = audit.implied_libc(solution.file) else { continue };
+        let libc = audit.corpus.files[libc].object();
+        let mut parts = solution.parts();
+        parts.retain(|part| {
+            let gain = solution.gain(audit, &[part]);
+            libc.is_some_and(|libc| gain.outside.iter().any(|name| libc.satisfies_link(name)))
+        });
+        out.extend(parts.into_iter().map(|part| (solution.file, part.first)));
+    }
+    out
+}
+
 struct Prover<'a> {
     audit: &'a mut Audit,
     plan: &'a Plan,
@@ -183,7 +208,10 @@ impl Prover<'_> {
             let libraries: BTreeSet<FileId> =
                 order::set(parts.iter().flat_map(|part| part.libraries.iter().copied()));
             let path = |file: &FileId| self.audit.corpus.files[*file].path.as_os_str().as_bytes();
-            let needs: Vec<&[u8]> = libraries.iter().map(path).collect();
+            let uses_libc = parts.iter().any(|part| self.proofs.assumes_libc(solution.file, part));
+            let libc = self.audit.implied_libc(solution.file).filter(|_| uses_libc);
+            let soname = libc.and_then(|libc| self.audit.corpus.files[libc].object()?.soname());
+            let needs: Vec<&[u8]> = libraries.iter().map(path).chain(soname).collect();
             let relink = Relink { inside: &inside, outside: &outside, needs: &needs };
             let object = self.audit.corpus.files[solution.file].object();
             let relocations = self.audit.corpus.relocations(solution.file).ok();

@@ -7,7 +7,7 @@ use super::model::{Causes, Report, ReportFinding};
 use super::referring::ReferringMembers;
 use super::{Paths, Style, incomplete, is_empty, nothing_audited, repair, unread};
 use crate::audit::ArchiveOwner;
-use crate::finding::{EvidenceKind, Proof, STRIPPED};
+use crate::finding::{COMPILER_ADDS_LIBC, EvidenceKind, Proof, STRIPPED};
 use crate::fix::propose::{MissingSymbol, Proposal};
 use crate::format::deps_list::bare_name;
 use crate::order;
@@ -66,10 +66,11 @@ pub fn write(
         let with = with.join(" and ");
         writeln!(out, "verified: audited again with {with}, no new undefined symbols")?;
     }
-    let is_stripped =
-        |proof: &&Proof| matches!(proof, Proof::Proven(text) if text.ends_with(STRIPPED));
-    if proofs.iter().any(is_stripped) {
-        wrapped(STRIPPED, style, out)?;
+    for said in [COMPILER_ADDS_LIBC, STRIPPED] {
+        let says = |proof: &&Proof| matches!(proof, Proof::Proven(text) if text.contains(said));
+        if proofs.iter().any(says) {
+            wrapped(said, style, out)?;
+        }
     }
     if all == 0 && report.complete && is_empty(report) {
         return nothing_audited(report, out);

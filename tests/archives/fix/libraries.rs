@@ -138,6 +138,52 @@ fn a_link_without_libc_is_told() {
     tool(&lab, "cc -shared -nostdlib -Wl,-z,defs -o new.so user.o parts/libf.a parts/libc.so.6");
 }
 
+/// A compiler adds the C library to the link of a library that does not need it yet. A link without
+/// the start files or without the default libraries does not have it.
+#[test]
+fn a_compiler_adds_libc() {
+    let lab = Lab::new();
+    object(&lab, "user.o", "int f(void); int user(void) { return f(); }");
+    object(&lab, "own.o", "int f(void), getpid(void); int user(void) { return f() + getpid(); }");
+    let f = "int puts(const char *), atexit(void (*)(void)); static void g(void) {} \
+             int f(void) { return puts(\"\") + atexit(g); }";
+    object(&lab, "f.o", f);
+    object(&lab, "g.o", "int getpid(void); int g(void) { return getpid(); }");
+    archive(&lab, OsStr::new("parts/libf.a"), &["f.o"]);
+    tool(&lab, "cc -shared -Wl,-soname,libg.so -o libg.so g.o");
+    let said_of = |shown: &str| shown.contains("a compiler links the file again, which adds libc");
+    for (inputs, links) in [
+        ("user.o", true),
+        ("-Wl,--no-as-needed user.o", true),
+        // Only `libg.so` needs the C library.
+        ("-Wl,-rpath,$ORIGIN user.o -Wl,--no-as-needed libg.so -Wl,--as-needed", true),
+        ("-nostdlib user.o", false),
+        ("-nodefaultlibs own.o", false),
+    ] {
+        let link = |output: &str, more: &str| {
+            format!(
+                "cc -shared -Wl,--as-needed -o {output} '{}' {more}",
+                inputs.replace(' ', "' '")
+            )
+        };
+        tool(&lab, &link("libuser.so", ""));
+        let needs_libc = tool(&lab, "readelf -dW libuser.so").contains("[libc.so.6]");
+        let again = lab.sh(&link("new.so", "-Wl,-z,defs parts/libf.a")).status.success();
+        assert_eq!(again, links, "{inputs}");
+        let args = ["libuser.so", "--lib-path", "parts"];
+        let (names, is_verified) = fixes(&lab, &args);
+        if links {
+            assert_eq!((names, is_verified), (set(&["libf.a"]), true), "{inputs}");
+            let loaded = tool(&lab, "ldd -r new.so 2>&1");
+            assert!(loaded.contains("libc.so.6 =>") && !loaded.contains("undefined"), "{loaded}");
+        } else {
+            assert!(!is_verified, "{inputs}");
+        }
+        let shown = text(&lab.linkaudit(&[&["fix"], &args[..]].concat()).stdout);
+        assert_eq!(said_of(&shown), links && !needs_libc, "{inputs}: {shown}");
+    }
+}
+
 #[test]
 fn libssl_without_libcrypto_gets_libcrypto() {
     let dir = "/usr/lib/x86_64-linux-gnu";
