@@ -13,7 +13,13 @@ impl Scan<'_> {
     pub(super) fn others(&self, out: &mut Scanned, variables: &mut Variables) {
         let arguments = self.arguments();
         let is = |argument: &Argument, word: &[u8]| self.word(argument) == word;
+        self.name_target(out, variables);
         match (&*self.name(), arguments) {
+            (b"project", [name, ..]) => {
+                for variable in [&b"PROJECT_NAME"[..], b"CMAKE_PROJECT_NAME"] {
+                    variables.add(variable, self.bytes(&name.inside));
+                }
+            }
             (b"set", [name, values @ ..]) => {
                 self.define(name, &values[..self.values_end(values)], variables);
             }
@@ -70,6 +76,19 @@ impl Scan<'_> {
                 out.outputs.extend(targets.map(pair));
             }
             _ => {}
+        }
+    }
+
+    /// Collects the names of a target that the command creates with variables in its name.
+    fn name_target(&self, out: &mut Scanned, variables: &mut Variables) {
+        let (b"add_library" | b"add_executable", [target, ..]) = (&*self.name(), self.arguments())
+        else {
+            return;
+        };
+        let target = self.bytes(&target.inside);
+        if memchr::memmem::find(target, b"${").is_some() {
+            let names = complete(variables, target).into_iter().flatten();
+            out.target_names.extend(names.map(|name| (target.to_vec(), name)));
         }
     }
 

@@ -60,6 +60,8 @@ pub struct DepsList {
     unknown: Option<ListError>,
     /// Targets with the names of their files (`OUTPUT_NAME`).
     outputs: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Targets whose names refer to variables (`${PROJECT_NAME}`), with the names that they get.
+    target_names: Vec<(Vec<u8>, Vec<u8>)>,
     /// The targets of `add_library(NAME INTERFACE)`.
     interfaces: BTreeSet<Vec<u8>>,
     /// For each command that refers to several variables and makes no set: the variables to which
@@ -212,6 +214,7 @@ impl DepsList {
             sets: found.sets,
             unknown: None,
             outputs: found.outputs,
+            target_names: found.target_names,
             interfaces: found.interfaces,
             uses: found.uses,
             shared: found.shared,
@@ -245,10 +248,11 @@ impl DepsList {
         entries.filter(|entry| !entry.is_removed).map(|entry| &*entry.name)
     }
 
-    /// The names that `OUTPUT_NAME` properties give to the file of `target`.
+    /// The names that `OUTPUT_NAME` properties give to the file of `target`, and the names that
+    /// `target` gets if it is spelled with variables.
     pub fn outputs(&self, target: &[u8]) -> impl Iterator<Item = &[u8]> {
-        let of = self.outputs.iter().filter(move |(name, _)| name == target);
-        of.map(|(_, output)| &**output)
+        let all = self.outputs.iter().chain(&self.target_names);
+        all.filter(move |(name, _)| name == target).map(|(_, output)| &**output)
     }
 
     /// Another target whose `OUTPUT_NAME` is `name`: a link of `name` may miss the target's file.

@@ -65,6 +65,8 @@ pub(super) struct Scanned {
     pub(super) removals: Vec<Removal>,
     /// Targets with their `OUTPUT_NAME`.
     pub(super) outputs: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Targets whose names refer to variables (`${PROJECT_NAME}`), with the names that they get.
+    pub(super) target_names: Vec<(Vec<u8>, Vec<u8>)>,
     /// The targets of `add_library(NAME INTERFACE)`.
     pub(super) interfaces: BTreeSet<Vec<u8>>,
     /// The targets of `add_library(NAME SHARED)` and `add_library(NAME MODULE)`.
