@@ -25,6 +25,7 @@ mod linkable;
 mod mixed_tls;
 
 pub mod fix_plan;
+mod followed;
 mod link_order;
 mod minimal;
 mod needs;

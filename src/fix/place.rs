@@ -1,14 +1,10 @@
 //! Finds the merged archive that a run repairs. Also finds the position at which an archive is
 //! added to the list of the merged archive. `propose` calls this module.
 
-use super::branches::{is_loop_body, listed_elsewhere, parts_of, reaches};
-use super::targets::{
-    EVERYWHERE, LinkNeeds, Neighbours, fullest, in_link_order, is_named_like, largest, of_file,
-};
+use super::branches::{is_loop_body, listed_elsewhere, reaches};
+use super::targets::{EVERYWHERE, LinkNeeds, Neighbours, fullest, in_link_order, largest, of_file};
 use crate::audit::Audit;
-use crate::format::deps_list::{
-    DepsList, Fate, LinkParts, Links, Set, SetCommand, Trace, can_list,
-};
+use crate::format::deps_list::{DepsList, Fate, LinkParts, Set, SetCommand, can_list};
 use crate::id::ArchiveId;
 use crate::merged::list::{listed_name, merged};
 use crate::merged::solve::Solved;
@@ -191,13 +187,11 @@ pub(super) fn place(
     };
     out.doubt = doubt;
     let mut lines: Vec<Option<u32>> = Vec::new();
-    let traced = choice.trace(&outputs, name);
     let mut removed = None;
-    for group in groups {
+    let (joined, traced) = choice.joined(&outputs, groups, (name, &neighbours));
+    for (group, parts) in joined {
         let links = choice.links(&outputs, group);
         let fate = |set: usize| choice.fate(&traced, &outputs, set);
-        let is_kept = |set: usize| !matches!(fate(set), Fate::Removed(_));
-        let parts = parts_of(audit, list, (group, name, &is_kept), fat, &neighbours);
         let flow_doubt = || choice.flow_doubt(&traced, (group, &parts), &fate);
         out.doubt = out.doubt.or_else(flow_doubt);
         let is_certain = traced.links.iter().all(Option::is_some)
@@ -264,29 +258,21 @@ pub(super) fn place(
 }
 
 /// A file that is made from the list.
-struct Output<'a> {
-    path: &'a Path,
-    soname: Option<&'a [u8]>,
+pub(super) struct Output<'a> {
+    pub(super) path: &'a Path,
+    pub(super) soname: Option<&'a [u8]>,
     /// The variables and targets that make the file: those named after the file or its soname, and
     /// the variables to which these refer. Empty if no variable or target is named after the file.
-    own: BTreeSet<&'a [u8]>,
-}
-
-/// The result of following a new name to the links of files.
-struct Traced<'a> {
-    trace: Trace<'a>,
-    /// For each file, the links of the targets with the file's name. `None` if no target has this
-    /// name.
-    links: Vec<Option<Links>>,
+    pub(super) own: BTreeSet<&'a [u8]>,
 }
 
 /// The data from which variables and targets are chosen.
-struct Choice<'a> {
-    audit: &'a Audit,
-    entry: &'a MergedFrom,
-    list: &'a DepsList,
-    fat: Option<ArchiveId>,
-    needs: &'a LinkNeeds,
+pub(super) struct Choice<'a> {
+    pub(super) audit: &'a Audit,
+    pub(super) entry: &'a MergedFrom,
+    pub(super) list: &'a DepsList,
+    pub(super) fat: Option<ArchiveId>,
+    pub(super) needs: &'a LinkNeeds,
 }
 
 impl<'a> Choice<'a> {
@@ -428,74 +414,6 @@ impl<'a> Choice<'a> {
             || self.whole().deduplicated().any(|name| is_linked(name) && has_twice(name))
     }
 
-    /// Decides if links get a new name of the set. The links are those of the files that the
-    /// variable or target of the set makes. If the variable or target makes no file, the links are
-    /// those of the files whose variables and targets are unknown.
-    fn fate(&self, traced: &Traced<'_>, outputs: &[Output<'_>], set: usize) -> Fate {
-        let Some(set) = self.list.sets().get(set) else { return Fate::Unknown };
-        let all = || outputs.iter().zip(&traced.links);
-        let is_any = all().any(|(output, _)| output.own.contains(&*set.name));
-        let is_own = |output: &Output<'_>| {
-            if is_any { output.own.contains(&*set.name) } else { output.own.is_empty() }
-        };
-        let own = all().filter(|(output, _)| is_own(output));
-        let mut fates = own.map(|(_, links)| traced.trace.fate(set, links.as_ref()));
-        let first = fates.next().unwrap_or_else(|| traced.trace.fate(set, None));
-        // A doubt about one file makes the result for all files doubtful.
-        fates.fold(first, |all, fate| match (all, fate) {
-            (Fate::Kept, Fate::Removed(line)) | (Fate::Removed(line), Fate::Kept) => {
-                Fate::MayBeRemoved(line)
-            }
-            (Fate::Kept | Fate::Removed(_), other) | (other, _) => other,
-        })
-    }
-
-    /// The reason why a link may lack the name in a set of `group` with this fate, if it may.
-    fn fate_doubt(&self, fate: Fate, (group, name): (&[u8], &[u8])) -> Option<String> {
-        match fate {
-            Fate::Kept | Fate::Removed(_) | Fate::Elsewhere => None,
-            Fate::MayBeRemoved(line) => {
-                let (name, path) = (show(name), show_path(&self.entry.path));
-                Some(format!("a later command may remove {name} ({path}:{line})"))
-            }
-            Fate::Unknown => Some(format!("the link may not get the names of {}", show(group))),
-        }
-    }
-
-    /// The reason why new names in all of `parts`, sets of `group`, may have no effect on a link or
-    /// too much effect, if there is one. The fates of the sets do not tell such reasons.
-    fn flow_doubt(
-        &self,
-        traced: &Traced<'_>,
-        (group, parts): (&[u8], &[usize]),
-        fate: &dyn Fn(usize) -> Fate,
-    ) -> Option<String> {
-        let group = show(group);
-        if !parts.is_empty() && parts.iter().all(|set| fate(*set) == Fate::Elsewhere) {
-            return Some(format!("only other systems run the command with the names of {group}"));
-        }
-        let sets: Vec<&Set> = parts.iter().filter_map(|set| self.list.sets().get(*set)).collect();
-        if sets.iter().any(|set| traced.trace.is_repeated(set)) {
-            return Some(format!("a command adds the names of {group} several times"));
-        }
-        let mut links = traced.links.iter().flatten();
-        let why = || format!("the link may get the archives of {group} from another command");
-        links.any(|links| traced.trace.is_partial(&sets, links)).then(why)
-    }
-
-    /// Follows a new name to the links of `outputs`.
-    fn trace(&self, outputs: &[Output<'_>], name: &[u8]) -> Traced<'a> {
-        let trace = self.needs.trace(self.whole(), self.list, name);
-        let links = |output: &Output<'_>| {
-            let file = (output.path, output.soname);
-            let own = trace.targets().filter(|target| is_named_like(self.whole(), target, file));
-            let own: Vec<&[u8]> = own.collect();
-            (!own.is_empty()).then(|| trace.links(&own))
-        };
-        let links = outputs.iter().map(links).collect();
-        Traced { trace, links }
-    }
-
     /// The reason why the spelling of the new name in `sets` is uncertain, if it is: prefixes that
     /// differ, or a target of another name.
     fn spelling_doubt(&self, sets: &[usize], name: &[u8]) -> Option<String> {
@@ -547,7 +465,7 @@ impl<'a> Choice<'a> {
     }
 
     /// The list with all sets. `self.list` has only the relevant and readable ones.
-    fn whole(&self) -> &'a DepsList {
+    pub(super) fn whole(&self) -> &'a DepsList {
         self.entry.list.as_ref().unwrap_or(self.list)
     }
 

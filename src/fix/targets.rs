@@ -270,11 +270,15 @@ impl LinkNeeds {
         out
     }
 
-    /// Follows a new name of `list` through the file to the links. `whole` is the list with all
-    /// sets.
-    pub(super) fn trace<'l>(&self, whole: &'l DepsList, list: &DepsList, name: &[u8]) -> Trace<'l> {
+    /// Follows a new name of the sets of `list` that `joins` accepts through the file to the links.
+    /// `whole` is the list with all sets.
+    pub(super) fn trace<'l>(
+        &self,
+        (whole, list): (&'l DepsList, &DepsList),
+        (name, joins): (&[u8], &dyn Fn(&Set) -> bool),
+    ) -> Trace<'l> {
         let matches = |expression: &[u8], word: &[u8]| self.is_match(expression, word);
-        let trace = whole.trace(list, name, &matches, self.steps.get().min(MOST_STEPS));
+        let trace = whole.trace(list, (name, joins), &matches, self.steps.get().min(MOST_STEPS));
         self.steps.set(self.steps.get() - trace.steps);
         trace
     }

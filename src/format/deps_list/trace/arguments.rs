@@ -82,10 +82,10 @@ impl Run<'_> {
         out
     }
 
-    /// True if the set gets no new name: the trace has none for the set, or one of `values` is this
+    /// True if the set gets no new name: the trace adds none to the set, or one of `values` is this
     /// name already.
     fn lists(&self, set: usize, values: &[Argument]) -> bool {
-        let Some(new) = self.news.get(&set) else { return true };
+        let Some(new) = self.news.get(&set).filter(|new| new.is_added) else { return true };
         values.iter().any(|value| elements(self.bytes(value)).any(|text| text == new.text))
     }
 

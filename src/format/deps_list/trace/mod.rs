@@ -80,15 +80,19 @@ struct NewWord {
     archive: Option<Vec<u8>>,
     /// The texts of the archives that the set lists.
     siblings: FastSet<Vec<u8>>,
+    /// True if the name is added to the set. If not, the text is only recognised where the set
+    /// lists it already.
+    is_added: bool,
 }
 
 impl DepsList {
-    /// Follows `name` from each set of `identified` in at most `most` steps. `identified` is this
-    /// list after [`Self::identify`], perhaps without some of the sets.
+    /// Follows `name` in at most `most` steps, as if it were added to the sets of `identified` that
+    /// `joins` accepts. Other sets have it only if they list it. `identified` is this list after
+    /// [`Self::identify`], perhaps without some of the sets.
     pub fn trace(
         &self,
         identified: &Self,
-        name: &[u8],
+        (name, joins): (&[u8], &dyn Fn(&Set) -> bool),
         matches: &Matcher<'_>,
         most: usize,
     ) -> Trace<'_> {
@@ -99,7 +103,8 @@ impl DepsList {
             let known = set.entries.iter().filter(|entry| entry.is_known);
             let siblings = known.filter_map(written).filter(|other| *other != word).collect();
             let archive = set.is_components.then(|| name.to_vec());
-            news.insert(set.number, NewWord { text: word, archive, siblings });
+            let is_added = joins(set);
+            news.insert(set.number, NewWord { text: word, archive, siblings, is_added });
         }
         let program = self.program.get_or_init(|| Arc::new(Program::new(&self.text, &self.sets)));
         let mut run = Run::new(&self.text, program, &news, matches, most);

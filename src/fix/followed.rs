@@ -1,0 +1,114 @@
+//! Decides if the links of files get a new name. The result depends on the sets that the name joins,
+//! because commands may also read a name as a condition. `place` calls this module.
+
+use super::branches::parts_of;
+use super::place::{Choice, Output};
+use super::targets::{Neighbours, is_named_like};
+use crate::format::deps_list::{Fate, Links, Set, Trace};
+use crate::text::{show, show_path};
+
+/// The result of following a new name to the links of files.
+pub(super) struct Traced<'a> {
+    pub(super) trace: Trace<'a>,
+    /// For each file, the links of the targets with the file's name. `None` if no target has this
+    /// name.
+    pub(super) links: Vec<Option<Links>>,
+}
+
+impl<'a> Choice<'a> {
+    /// Decides if links get a new name of the set. The links are those of the files that the
+    /// variable or target of the set makes. If the variable or target makes no file, the links are
+    /// those of the files whose variables and targets are unknown.
+    pub(super) fn fate(&self, traced: &Traced<'_>, outputs: &[Output<'_>], set: usize) -> Fate {
+        let Some(set) = self.list.sets().get(set) else { return Fate::Unknown };
+        let all = || outputs.iter().zip(&traced.links);
+        let is_any = all().any(|(output, _)| output.own.contains(&*set.name));
+        let is_own = |output: &Output<'_>| {
+            if is_any { output.own.contains(&*set.name) } else { output.own.is_empty() }
+        };
+        let own = all().filter(|(output, _)| is_own(output));
+        let mut fates = own.map(|(_, links)| traced.trace.fate(set, links.as_ref()));
+        let first = fates.next().unwrap_or_else(|| traced.trace.fate(set, None));
+        // A doubt about one file makes the result for all files doubtful.
+        fates.fold(first, |all, fate| match (all, fate) {
+            (Fate::Kept, Fate::Removed(line)) | (Fate::Removed(line), Fate::Kept) => {
+                Fate::MayBeRemoved(line)
+            }
+            (Fate::Kept | Fate::Removed(_), other) | (other, _) => other,
+        })
+    }
+
+    /// The reason why a link may lack the name in a set of `group` with this fate, if it may.
+    pub(super) fn fate_doubt(&self, fate: Fate, (group, name): (&[u8], &[u8])) -> Option<String> {
+        match fate {
+            Fate::Kept | Fate::Removed(_) | Fate::Elsewhere => None,
+            Fate::MayBeRemoved(line) => {
+                let (name, path) = (show(name), show_path(&self.entry.path));
+                Some(format!("a later command may remove {name} ({path}:{line})"))
+            }
+            Fate::Unknown => Some(format!("the link may not get the names of {}", show(group))),
+        }
+    }
+
+    /// The reason why new names in all of `parts`, sets of `group`, may have no effect on a link or
+    /// too much effect, if there is one. The fates of the sets do not tell such reasons.
+    pub(super) fn flow_doubt(
+        &self,
+        traced: &Traced<'_>,
+        (group, parts): (&[u8], &[usize]),
+        fate: &dyn Fn(usize) -> Fate,
+    ) -> Option<String> {
+        let group = show(group);
+        if !parts.is_empty() && parts.iter().all(|set| fate(*set) == Fate::Elsewhere) {
+            return Some(format!("only other systems run the command with the names of {group}"));
+        }
+        let sets: Vec<&Set> = parts.iter().filter_map(|set| self.list.sets().get(*set)).collect();
+        if sets.iter().any(|set| traced.trace.is_repeated(set)) {
+            return Some(format!("a command adds the names of {group} several times"));
+        }
+        let mut links = traced.links.iter().flatten();
+        let why = || format!("the link may get the archives of {group} from another command");
+        links.any(|links| traced.trace.is_partial(&sets, links)).then(why)
+    }
+
+    /// Follows a new name of the sets that `joins` accepts to the links of `outputs`.
+    pub(super) fn trace(
+        &self,
+        outputs: &[Output<'_>],
+        name: &[u8],
+        joins: &dyn Fn(&Set) -> bool,
+    ) -> Traced<'a> {
+        let trace = self.needs.trace((self.whole(), self.list), (name, joins));
+        let links = |output: &Output<'_>| {
+            let file = (output.path, output.soname);
+            let own = trace.targets().filter(|target| is_named_like(self.whole(), target, file));
+            let own: Vec<&[u8]> = own.collect();
+            (!own.is_empty()).then(|| trace.links(&own))
+        };
+        let links = outputs.iter().map(links).collect();
+        Traced { trace, links }
+    }
+
+    /// For each group, the indices of the sets that the name joins, and the result of following the
+    /// name from these sets only.
+    pub(super) fn joined(
+        &self,
+        outputs: &[Output<'_>],
+        groups: Vec<&'a [u8]>,
+        (name, neighbours): (&[u8], &Neighbours<'_>),
+    ) -> (Vec<(&'a [u8], Vec<usize>)>, Traced<'a>) {
+        let traced = self.trace(outputs, name, &|set| groups.contains(&&*set.name));
+        let is_kept = |set: usize| !matches!(self.fate(&traced, outputs, set), Fate::Removed(_));
+        let parts = |group: &'a [u8]| {
+            let word = (group, name, &is_kept as &dyn Fn(usize) -> bool);
+            (group, parts_of(self.audit, self.list, word, self.fat, neighbours))
+        };
+        let joined: Vec<(&[u8], Vec<usize>)> = groups.iter().copied().map(parts).collect();
+        let is_part = |set: &Set| {
+            let mut parts = joined.iter().flat_map(|(_, parts)| parts);
+            parts.any(|at| self.list.sets().get(*at).is_some_and(|part| part.is(set)))
+        };
+        let traced = self.trace(outputs, name, &is_part);
+        (joined, traced)
+    }
+}

@@ -1,0 +1,10 @@
+# unsure
+set(AVAILABLE FooA FooB FooC FooQ FooZ)
+function(x_link t)
+  foreach(l IN LISTS ARGN)
+    if(l IN_LIST AVAILABLE)
+      target_link_libraries(${t} PRIVATE ${l})
+    endif()
+  endforeach()
+endfunction()
+x_link(m FooA FooB@ FooZ)

@@ -1,0 +1,11 @@
+# unsure
+set(AVAILABLE FooA FooB FooZ)
+function(x_link t)
+  foreach(l IN LISTS ARGN)
+    if(NOT l IN_LIST AVAILABLE)
+      message(FATAL_ERROR "no ${l}")
+    endif()
+    target_link_libraries(${t} PRIVATE ${l})
+  endforeach()
+endfunction()
+x_link(m FooA FooB@ FooZ)

@@ -1,0 +1,5 @@
+# verified
+set(LIBS FooA FooB@ FooZ)
+set(UNSUPPORTED FooA)
+list(REMOVE_ITEM LIBS ${UNSUPPORTED})
+target_link_libraries(m PRIVATE FooA ${LIBS})
