@@ -200,6 +200,9 @@ pub struct ListChange {
     pub changes: Vec<(usize, SetChange)>,
     /// Archives that fit no set, each with the reason as the end of a sentence.
     pub unlisted: Vec<(PathBuf, &'static str)>,
+    /// The variables and targets that keep names that the merged archive does not need, because
+    /// other commands may use them.
+    pub kept: BTreeSet<Vec<u8>>,
 }
 
 impl ListChange {
@@ -207,6 +210,9 @@ impl ListChange {
     /// their names, because the audited files may come from another branch. So do commands that are
     /// not valid without values, and the variables and targets in `others`.
     pub fn drop(&mut self, names: &BTreeSet<Vec<u8>>, others: &BTreeSet<Vec<u8>>) {
+        let has = |set: &&Set| set.entries.iter().any(|entry| names.contains(&entry.name));
+        let sets = self.list.sets().iter().filter(has).map(|set| &set.name);
+        self.kept = sets.filter(|name| others.contains(*name)).cloned().collect();
         let sets = self.list.sets().iter().enumerate();
         let is_own = |set: &Set| !set.is_conditional() && !others.contains(&set.name);
         for (at, set) in sets.filter(|(_, set)| is_own(set)) {

@@ -7,6 +7,9 @@ use super::targets::{Neighbours, is_named_like};
 use crate::format::deps_list::{Fate, Links, Set, Trace};
 use crate::text::{show, show_path};
 
+/// A variable or target, with the indices of its sets that a name joins.
+type Joined<'a> = (&'a [u8], Vec<usize>);
+
 /// The result of following a new name to the links of files.
 pub(super) struct Traced<'a> {
     pub(super) trace: Trace<'a>,
@@ -94,16 +97,16 @@ impl<'a> Choice<'a> {
     pub(super) fn joined(
         &self,
         outputs: &[Output<'_>],
-        groups: Vec<&'a [u8]>,
+        groups: &[&'a [u8]],
         (name, neighbours): (&[u8], &Neighbours<'_>),
-    ) -> (Vec<(&'a [u8], Vec<usize>)>, Traced<'a>) {
+    ) -> (Vec<Joined<'a>>, Traced<'a>) {
         let traced = self.trace(outputs, name, &|set| groups.contains(&&*set.name));
         let is_kept = |set: usize| !matches!(self.fate(&traced, outputs, set), Fate::Removed(_));
         let parts = |group: &'a [u8]| {
             let word = (group, name, &is_kept as &dyn Fn(usize) -> bool);
             (group, parts_of(self.audit, self.list, word, self.fat, neighbours))
         };
-        let joined: Vec<(&[u8], Vec<usize>)> = groups.iter().copied().map(parts).collect();
+        let joined: Vec<Joined<'a>> = groups.iter().copied().map(parts).collect();
         let is_part = |set: &Set| {
             let mut parts = joined.iter().flat_map(|(_, parts)| parts);
             parts.any(|at| self.list.sets().get(*at).is_some_and(|part| part.is(set)))

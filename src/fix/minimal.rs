@@ -61,8 +61,8 @@ pub(super) fn needless(
     Ok(names.map(<[u8]>::to_vec).collect())
 }
 
-/// The variables and targets of a list that belong to other targets than the merged archive `fat`.
-/// These targets may need names that the audited files do not need.
+/// The variables and targets of a list that belong to other targets than the merged archive `fat`,
+/// or that commands for other purposes use. They may need names that the audited files do not need.
 pub(super) fn of_others(
     audit: &Audit,
     Listed { entry, list }: &Listed<'_>,
@@ -74,7 +74,8 @@ pub(super) fn of_others(
         set.origin == SetCommand::Link && !is_named_like(whole, &set.name, (path, None))
     };
     let others = whole.sets().iter().filter(is_other).map(|set| &*set.name);
-    let all = whole.parts(others, false).all;
+    let used = whole.used_by_others(&|word| is_named_like(whole, word, (path, None)));
+    let all = whole.parts(others.chain(used), false).all;
     all.into_iter().map(<[u8]>::to_vec).collect()
 }
 

@@ -188,7 +188,7 @@ pub(super) fn place(
     out.doubt = doubt;
     let mut lines: Vec<Option<u32>> = Vec::new();
     let mut removed = None;
-    let (joined, traced) = choice.joined(&outputs, groups, (name, &neighbours));
+    let (joined, traced) = choice.joined(&outputs, &groups, (name, &neighbours));
     for (group, parts) in joined {
         let links = choice.links(&outputs, group);
         let fate = |set: usize| choice.fate(&traced, &outputs, set);

@@ -421,7 +421,7 @@ fn remedy(
         }
         unlisted.arrange();
         let changes = changes.into_iter().collect();
-        ListChange { path: entry.path.clone(), list, changes, unlisted }
+        ListChange { path: entry.path.clone(), list, changes, unlisted, kept: BTreeSet::new() }
     });
     FixPlan { merged: fat.map(path), list, ..FixPlan::default() }
 }

@@ -6,7 +6,7 @@ use super::link_order::{self, References};
 use crate::audit::Audit;
 use crate::cmake;
 use crate::cover::ArchiveSet;
-use crate::format::deps_list::{DepsList, Set, SetCommand, Trace};
+use crate::format::deps_list::{DepsList, Joins, Set, SetCommand, Trace};
 use crate::id::{ArchiveId, FastMap, FastSet, FileId};
 use crate::merged::list::listed_name;
 use crate::merged::solve::Solution;
@@ -275,7 +275,7 @@ impl LinkNeeds {
     pub(super) fn trace<'l>(
         &self,
         (whole, list): (&'l DepsList, &DepsList),
-        (name, joins): (&[u8], &dyn Fn(&Set) -> bool),
+        (name, joins): (&[u8], &Joins<'_>),
     ) -> Trace<'l> {
         let matches = |expression: &[u8], word: &[u8]| self.is_match(expression, word);
         let trace = whole.trace(list, (name, joins), &matches, self.steps.get().min(MOST_STEPS));

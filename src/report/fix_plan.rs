@@ -279,6 +279,9 @@ fn links(proposal: &Proposal, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "drop {} from {set}", show(name))?;
         }
     }
+    for set in &change.kept {
+        writeln!(out, "--minimal drops no names from {}: other commands may use it", show(set))?;
+    }
     for (archive, reason) in &change.unlisted {
         writeln!(out, "{} is needed, and {reason}", show_path(archive))?;
     }

@@ -312,6 +312,30 @@ fn minimal_keeps_the_names_of_other_targets() {
         ),
         ("", "target_link_libraries(tool PRIVATE base other)\n"),
         ("", "link_libraries(other)\ntarget_link_libraries(tool PRIVATE other)\n"),
+        (
+            "set(X_LIBS base other)\n",
+            "function(x_link t c)\n  target_link_libraries(${t} PRIVATE ${${c}_LIBS})\n\
+             endfunction()\nx_link(tool X)\n",
+        ),
+        (
+            "set(more base other)\n",
+            "set_target_properties(tool PROPERTIES LINK_LIBRARIES \"${more}\")\n",
+        ),
+        (
+            "set(more base other)\n",
+            "set_property(GLOBAL PROPERTY libs ${more})\nget_property(found GLOBAL PROPERTY libs)\n\
+             target_link_libraries(tool PRIVATE ${found})\n",
+        ),
+        (
+            "set(more base other)\n",
+            "foreach(l base other)\n  if(l IN_LIST more)\n\
+             target_link_libraries(tool PRIVATE ${l})\n  endif()\nendforeach()\n",
+        ),
+        (
+            "",
+            "function(merge_archives out)\n  message(STATUS \"${ARGN}\")\nendfunction()\n\
+             merge_archives(fat ${parts})\ntarget_link_libraries(tool PRIVATE base other)\n",
+        ),
     ];
     for (sets, link) in links {
         let list = |parts| format!("set(parts\n{parts}\n)\nset(own\nuser\n)\n{sets}{link}");

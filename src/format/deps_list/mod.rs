@@ -20,6 +20,7 @@ mod repeats;
 mod scan;
 mod spelling;
 mod trace;
+mod used;
 mod values;
 mod whole_archive;
 mod write;
@@ -27,7 +28,7 @@ mod write;
 pub use flow::LinkParts;
 pub use position::{LinkOrder, sorted_sets};
 pub use spelling::Spelling;
-pub use trace::{Fate, Links, Matcher, Trace};
+pub use trace::{Fate, Joins, Links, Matcher, Trace};
 pub use write::SetChange;
 
 use crate::format::cmake::SyntaxError;
@@ -225,6 +226,10 @@ impl DepsList {
             flow: OnceLock::new(),
             program: OnceLock::new(),
         })
+    }
+
+    fn program(&self) -> &trace::Program {
+        self.program.get_or_init(|| Arc::new(trace::Program::new(&self.text, &self.sets)))
     }
 
     /// The sets, in the file's order.

@@ -296,7 +296,7 @@ fn is_option(word: &Words) -> bool {
 }
 
 /// True if `pattern`, a name with unknown parts, may be `name`.
-pub(super) fn fits(pattern: &[u8], name: &[u8]) -> bool {
+pub(in super::super) fn fits(pattern: &[u8], name: &[u8]) -> bool {
     if !is_open(pattern) {
         return pattern == name;
     }

@@ -18,7 +18,8 @@ mod run;
 mod state;
 mod value;
 
-pub(super) use program::Program;
+pub(super) use commands::fits;
+pub(super) use program::{Program, Step};
 
 use super::{DepsList, Set};
 use crate::id::{FastMap, FastSet};
@@ -31,6 +32,9 @@ use value::Word;
 /// True if the regular expression (the first argument) matches the word (the second). `None` if the
 /// search takes too long.
 pub type Matcher<'m> = dyn Fn(&[u8], &[u8]) -> Option<bool> + 'm;
+
+/// True for a set that a new name joins.
+pub type Joins<'j> = dyn Fn(&Set) -> bool + 'j;
 
 /// The result of following one new name from the sets of a file to the links of targets.
 pub struct Trace<'l> {
@@ -92,7 +96,7 @@ impl DepsList {
     pub fn trace(
         &self,
         identified: &Self,
-        (name, joins): (&[u8], &dyn Fn(&Set) -> bool),
+        (name, joins): (&[u8], &Joins<'_>),
         matches: &Matcher<'_>,
         most: usize,
     ) -> Trace<'_> {
@@ -106,7 +110,7 @@ impl DepsList {
             let is_added = joins(set);
             news.insert(set.number, NewWord { text: word, archive, siblings, is_added });
         }
-        let program = self.program.get_or_init(|| Arc::new(Program::new(&self.text, &self.sets)));
+        let program = self.program();
         let mut run = Run::new(&self.text, program, &news, matches, most);
         run.file();
         Trace {

@@ -10,23 +10,23 @@ const BLOCKS: [&[u8]; 6] = [b"if", b"foreach", b"while", b"function", b"macro", 
 /// One command.
 pub(in super::super) struct Step {
     /// The command's name in lower case.
-    pub(super) name: Vec<u8>,
-    pub(super) call: CommandInvocation,
+    pub(in super::super) name: Vec<u8>,
+    pub(in super::super) call: CommandInvocation,
     /// For the start of a block or an arm: the index of the next arm or of the end. For other
     /// commands: their own index.
-    pub(super) next: usize,
+    pub(in super::super) next: usize,
     /// The sets in the command's arguments: each set's number, the index of its first argument, and
     /// the index after its last one.
-    pub(super) sets: Vec<(usize, usize, usize)>,
+    pub(in super::super) sets: Vec<(usize, usize, usize)>,
 }
 
 /// All commands of a file.
 #[derive(Default)]
 pub(in super::super) struct Program {
-    pub(super) steps: Vec<Step>,
+    pub(in super::super) steps: Vec<Step>,
     /// The functions and macros, by name in lower case, as indices into `steps`. `None` if several
     /// have the same name.
-    pub(super) functions: FastMap<Vec<u8>, Option<usize>>,
+    pub(in super::super) functions: FastMap<Vec<u8>, Option<usize>>,
 }
 
 impl std::fmt::Debug for Program {
