@@ -3,13 +3,13 @@
 //! fingerprint of an alert depends on the cause and the file, not on the symbols.
 
 use super::model::{Cause, Report, ReportFinding, ReportWaiver, WaivedBy};
-use super::{Style, repair};
+use super::{Rendering, repair};
 use crate::catalogue::Level;
 use crate::demangle::demangle;
 use crate::finding::{Fix, FixKind};
 use crate::id::{FastMap, FastSet};
 use crate::package::{Prefixes, without_hashes};
-use crate::text::show;
+use crate::text::{show, show_path};
 use crate::triage::digest;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -119,7 +119,8 @@ pub(super) fn all(report: &Report) -> Vec<Alert<'_>> {
 
 /// A line of the baseline that fails the run, because it is stale.
 pub(super) struct FailingLine {
-    /// The path in the line, relative to its prefix.
+    /// The path of the file as in other alerts. If the full path is not known, the path in the
+    /// line, which is relative to its prefix.
     pub(super) path: String,
     /// The number of the line, and its rule, path and name.
     pub(super) text: String,
@@ -130,11 +131,14 @@ pub(super) struct FailingLine {
 pub(super) const STALE_LINE: &str = "stale-baseline-line";
 
 /// The lines of the baseline that fail the run, in file order.
-pub(super) fn failing_lines(report: &Report, style: Style) -> Vec<FailingLine> {
+pub(super) fn failing_lines(report: &Report, how: &Rendering<'_>) -> Vec<FailingLine> {
     let lines = report.stale_lines();
-    let failing = lines.iter().filter(|(line, _)| style.fails(line));
+    let failing = lines.iter().filter(|(line, _)| how.style.fails(line));
     let failing = failing.map(|(line, reason)| FailingLine {
-        path: show(&line.path),
+        path: match &line.file {
+            Some(file) => show_path(&how.paths.relative(file)),
+            None => show(&line.path),
+        },
         text: format!("line {} of the baseline: {}", line.line, line.words(reason.as_deref())),
         fingerprint: digest(
             &[STALE_LINE.as_bytes(), line.fingerprint.as_bytes(), &line.line.to_le_bytes()],

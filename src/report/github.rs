@@ -46,7 +46,7 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
 /// Writes one annotation for all lines of the baseline that fail the run. Returns true if there are
 /// such lines.
 fn stale(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<bool> {
-    let lines = alerts::failing_lines(report, how.style);
+    let lines = alerts::failing_lines(report, how);
     if lines.is_empty() {
         return Ok(false);
     }

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 
 pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
     let alerts = alerts::reported(report);
-    let lines = alerts::failing_lines(report, how.style);
+    let lines = alerts::failing_lines(report, how);
     let lines = lines.iter().map(stale);
     let issues: Vec<Value> = alerts.iter().map(|alert| issue(alert, how)).chain(lines).collect();
     json(out, &issues)?;

@@ -24,7 +24,7 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     }
     let passed = suites.values().filter(|own| own.is_empty()).count();
     let mut total = Counts::of(alerts.iter(), passed, how.style);
-    let lines = alerts::failing_lines(report, how.style);
+    let lines = alerts::failing_lines(report, how);
     total.tests += lines.len();
     total.failures += lines.len();
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;

@@ -2,7 +2,7 @@
 //! causes also have a collapsed section with files, findings and fix.
 
 use super::Rendering;
-use super::alerts::{self, Alert};
+use super::alerts::{self, Alert, FailingLine};
 use super::layout::count;
 use super::model::{Cause, Report};
 use super::summary;
@@ -29,13 +29,14 @@ pub(crate) fn page(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let alerts = alerts::reported(report);
+    let lines = alerts::failing_lines(report, how);
     let mut of_cause: FastMap<&str, Vec<&Alert<'_>>> = FastMap::default();
     for alert in &alerts {
         if let Some(cause) = alert.cause {
             of_cause.entry(&*cause.id).or_default().push(alert);
         }
     }
-    let result = result.map_or_else(|| outcome(report), str::to_owned);
+    let result = result.map_or_else(|| outcome(report, lines.len()), str::to_owned);
     writeln!(out, "## linkaudit: {result}\n")?;
     if !more.is_empty() {
         writeln!(out, "{more}\n")?;
@@ -44,6 +45,7 @@ pub(crate) fn page(
     if report.counts.waived > 0 {
         writeln!(out, "{} waived.", count(report.counts.waived, "finding is", "findings are"))?;
     }
+    stale(&lines, out)?;
     if report.causes.is_empty() {
         return Ok(());
     }
@@ -62,13 +64,30 @@ pub(crate) fn page(
     Ok(())
 }
 
-fn outcome(report: &Report) -> String {
+/// Writes the lines of the baseline that fail the run.
+fn stale(lines: &[FailingLine], out: &mut dyn Write) -> io::Result<()> {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\nStale lines of the baseline fail the run:\n")?;
+    for line in lines.iter().take(MOST) {
+        writeln!(out, "- {}", cell(&line.text))?;
+    }
+    if lines.len() > MOST {
+        writeln!(out, "- and {} more", lines.len() - MOST)?;
+    }
+    Ok(())
+}
+
+/// The counts of findings by level, and the number of stale baseline lines that fail the run.
+fn outcome(report: &Report, stale: usize) -> String {
     let counts = &report.counts;
     let mut parts = Vec::new();
     for (number, one, many) in [
         (counts.errors, "error", "errors"),
         (counts.warnings, "warning", "warnings"),
         (counts.incomplete, "item unread or undecided", "items unread or undecided"),
+        (stale, "stale baseline line", "stale baseline lines"),
     ] {
         if number > 0 {
             parts.push(count(number, one, many));

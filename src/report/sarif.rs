@@ -4,7 +4,7 @@
 
 use super::alerts::{self, Alert};
 use super::model::{Report, ReportFinding, WaivedBy};
-use super::{Paths, Rendering, Style};
+use super::{Paths, Rendering};
 use crate::catalogue::Level;
 use crate::order::Arrange as _;
 use crate::rules;
@@ -44,7 +44,7 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
         }},
         "invocations": [{
             "executionSuccessful": report.complete,
-            "toolExecutionNotifications": notifications(report, how.style, left_out),
+            "toolExecutionNotifications": notifications(report, how, left_out),
         }],
         "columnKind": "utf16CodeUnits",
         "results": results,
@@ -63,7 +63,7 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
 
 /// The notifications of the run: that the audit is incomplete, that the file has only a part of the
 /// results, and the lines of the baseline that fail the run. Empty if none is the case.
-fn notifications(report: &Report, style: Style, left_out: usize) -> Vec<Value> {
+fn notifications(report: &Report, how: &Rendering<'_>, left_out: usize) -> Vec<Value> {
     let mut texts = Vec::new();
     if !report.complete {
         texts.push("The audit is incomplete: some files could not be read or decided.".to_owned());
@@ -71,7 +71,7 @@ fn notifications(report: &Report, style: Style, left_out: usize) -> Vec<Value> {
     if left_out > 0 {
         texts.push(format!("{left_out} results are left out: at most {MOST} are written."));
     }
-    let lines = alerts::failing_lines(report, style);
+    let lines = alerts::failing_lines(report, how);
     let mut stale: Vec<String> =
         lines.iter().take(MOST_LINES).map(|one| one.text.clone()).collect();
     if lines.len() > MOST_LINES {

@@ -130,10 +130,16 @@ fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> 
     let counts = &report.counts;
     let (errors, warnings, open) = (counts.errors, counts.warnings, counts.incomplete);
     let audited = audited(report);
+    let stale = report.stale.iter().filter(|line| style.fails(line)).count();
     let result = match (errors, warnings) {
         (0, 0) if open > 0 => "no errors found, audit incomplete".to_owned(),
         (0, 0) if is_empty(report) => {
             return nothing_audited(report, out);
+        }
+        (0, 0) if stale > 0 => {
+            let fail = if stale == 1 { "fails" } else { "fail" };
+            let lines = count(stale, "stale baseline line", "stale baseline lines");
+            format!("no findings, but {lines} {fail} the run")
         }
         (0, 0) => "nothing wrong".to_owned(),
         _ => {
@@ -145,7 +151,7 @@ fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> 
             format!("{causes}, {findings} ({errors}, {warnings}{open})")
         }
     };
-    let code = match (errors, open) {
+    let code = match (errors + stale, open) {
         (0, 0) => "1;32",
         (0, _) => "1;35",
         _ => "1;31",

@@ -24,6 +24,7 @@ use crate::rules::{self, Rule};
 use lines::{LineRequest, Lines};
 use rayon::prelude::*;
 use scope::ScopeNames;
+use std::path::PathBuf;
 use std::sync::Arc;
 use waivers::Waiving;
 pub use waivers::waiver_of;
@@ -186,7 +187,7 @@ fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &TriageInput<'
         let (stale, elsewhere) = lines.unused(|entry| how.scope.looked_at(entry));
         let line = |at: usize| {
             let entry = known.baseline.entries[at].clone();
-            Stale { gone: how.scope.lacks_file(&entry), entry }
+            Stale { gone: how.scope.lacks_file(&entry), file: how.scope.full_path(&entry), entry }
         };
         triage.stale = stale.into_iter().map(line).collect();
         triage.elsewhere = elsewhere;
@@ -202,6 +203,8 @@ pub struct Stale {
     /// True if the run has no file at the path of the line. The finding is then gone because its
     /// file is gone, not because of a repair.
     pub gone: bool,
+    /// The full path of the file. `None` if several prefixes of the run may contain it.
+    pub file: Option<PathBuf>,
 }
 
 impl From<&Waiver> for AppliedWaiver {

@@ -52,6 +52,8 @@ pub struct RunScope<'a> {
     /// Paths that could not be read. The run may lack findings about files at and below these
     /// paths.
     blind: FastSet<Below>,
+    /// The prefixes of the directories of the command line, by the digits of the package.
+    prefixes: FastMap<String, Vec<PathBuf>>,
     /// Rules that ran.
     ran: FastSet<RuleId>,
 }
@@ -202,6 +204,12 @@ impl<'a> RunScope<'a> {
         for dir in prefixes.dirs() {
             let (package, inside) = place(prefixes, &dir.join("x"));
             let end = inside.len().saturating_sub("/x".len());
+            if let Some(prefix) = prefixes.locate(&dir.join("x")).prefix {
+                let known = out.prefixes.entry(package.clone()).or_default();
+                if !known.contains(&prefix) {
+                    known.push(prefix);
+                }
+            }
             out.dirs.push((Some(package), inside[..end].to_vec()));
             if holds_store(dir) {
                 out.dirs.push((None, Vec::new()));
@@ -276,6 +284,18 @@ impl<'a> RunScope<'a> {
         let mut another =
             || ends.any(|end| self.cut.contains(&(at.0.clone(), at.1[..end].to_vec())));
         is_of_file && self.files_at(&at).is_empty() && !(digits && another())
+    }
+
+    /// The full path of the file of a stale line. `None` if several prefixes may contain it.
+    pub(super) fn full_path(&self, entry: &BaselineLine) -> Option<PathBuf> {
+        let path = Path::new(std::ffi::OsStr::from_bytes(&entry.path));
+        if path.is_absolute() {
+            return Some(path.to_path_buf());
+        }
+        match &self.prefixes.get(entry.package())?[..] {
+            [prefix] => Some(prefix.join(path)),
+            _ => None,
+        }
     }
 
     /// True if the run could not read another version of the library at a path. File names are

@@ -37,6 +37,7 @@ mod prefix;
 mod refused;
 mod roots;
 mod search_entries;
+mod stale_lines;
 mod streams;
 mod symbols;
 mod table;

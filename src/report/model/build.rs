@@ -304,9 +304,9 @@ impl ReportWaiver {
     }
 }
 
-fn stale_line(Stale { entry, gone }: Stale) -> StaleLine {
+fn stale_line(Stale { entry, gone, file }: Stale) -> StaleLine {
     let BaselineLine { line, fingerprint, rule, path, name, .. } = entry;
-    StaleLine { line, fingerprint, rule, path, name, gone }
+    StaleLine { line, fingerprint, rule, path, name, gone, file }
 }
 
 /// All ELF files that were read, in the order of their paths.

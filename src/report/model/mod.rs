@@ -32,12 +32,12 @@ pub use scope::{ScopeFile, SearchedScope};
 
 use crate::catalogue::Level;
 use crate::id::FastMap;
-use crate::text::{raw, show};
+use crate::text::{raw, raw_option, show};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The name of the schema, `docs/report.schema.json`. Later versions of the schema `/1` may add
@@ -270,6 +270,9 @@ pub struct StaleLine {
     /// True if the run has no file at the path of the line.
     #[serde(default)]
     pub gone: bool,
+    /// The full path of the file; `None` if several prefixes of the run may contain it.
+    #[serde(with = "raw_option", default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
 }
 
 impl Report {

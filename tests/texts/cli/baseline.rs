@@ -96,7 +96,7 @@ fn a_new_finding_fails() {
 }
 
 /// With `libb.so` repaired, and `liba.so` as it was.
-fn fixed() -> Lab {
+pub(super) fn fixed() -> Lab {
     let lab = lab();
     write(&lab);
     lab.so("p/libb.so", FOO, &[]);
