@@ -2,8 +2,8 @@
 //! paths. `resolve` chooses the entry points among these names. `ldd` would list the files in the
 //! same order. `audit` makes the names from the walk.
 
-use crate::facts::Corpus;
 use crate::facts::read::Read;
+use crate::facts::{Corpus, FileFacts};
 use crate::format::elf::Object;
 use crate::id::{FastMap, FastSet, FileId, RootId};
 use crate::plan::Plan;
@@ -90,16 +90,21 @@ impl StartNames {
     }
 }
 
-/// True for a program or library with several hard links that searches for libraries relative to its own
-/// directory.
+/// True for a program or library with several hard links that searches for libraries relative to
+/// its own directory.
 fn depends_on_origin(corpus: &Corpus, file: FileId) -> bool {
     let facts = &corpus.files[file];
-    let has_token = |object: &Object| {
-        let path = object.search_path().unwrap_or_default();
-        memchr::memmem::find(path, b"ORIGIN").is_some()
-    };
-    facts.names.iter().any(|name| !name.is_link)
-        && facts.object().is_some_and(|object| object.is_dynamic() && has_token(object))
+    facts.object().is_some_and(|object| !other_starts(file, facts, object).is_empty())
+}
+
+/// The hard links of a file that searches for libraries relative to its own directory, without its
+/// first name. `object` is the object in the file, or the object after a change of the file.
+pub(crate) fn other_starts(file: FileId, facts: &FileFacts, object: &Object) -> Vec<Start> {
+    let path = object.search_path().unwrap_or_default();
+    if !object.is_dynamic() || memchr::memmem::find(path, b"ORIGIN").is_none() {
+        return Vec::new();
+    }
+    facts.hard_links().map(|link| Start { file, path: typed(link) }).collect()
 }
 
 /// The path of a file as the loader gets it. A path without a slash gets `./` in front:

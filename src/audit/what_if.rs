@@ -12,11 +12,13 @@ use crate::facts::{Edits, Need, View};
 use crate::format::elf::find::SymbolQuery;
 use crate::format::elf::{EVERY_VERSION, SymbolIndex, hash};
 use crate::id::{FastMap, FastSet, FileId, RootId};
+use crate::order;
 use crate::plan::Plan;
 use crate::resolve::Closure;
 use crate::resolve::entry_points::Closures;
 use crate::resolve::resolver::Resolver;
 use crate::resolve::start::Start;
+use crate::starts::other_starts;
 use crate::text::show;
 use crate::tree::Tree;
 use object::elf;
@@ -155,10 +157,14 @@ impl Audit {
         let files = |closure: &Closure| -> FastSet<FileId> {
             closure.found().map(|(_, file)| file).collect()
         };
+        // A file with several hard links has several entry points, with one key.
+        let of_start = |resolver: &Resolver, closure: &Closure| {
+            (key(closure), resolver.strings.text(closure.root.path).to_vec())
+        };
         let before: Vec<_> = self
             .roots_with(edits)
             .map(|root| &self.closures.roots[root])
-            .map(|closure| (key(closure), files(closure)))
+            .map(|closure| (of_start(&self.resolver, closure), files(closure)))
             .collect();
         let roots: Vec<RootId> = self.roots_with(edits).collect();
         let plan = Plan { facts: false, ..plan.clone() };
@@ -174,8 +180,11 @@ impl Audit {
             host_libraries: &host_libraries,
         };
         let diagnosis = diagnosis::diagnosis(source, &Undefined::find(source), explanations);
-        let after: FastMap<_, _> =
-            closures.roots.iter().map(|closure| (key(closure), files(closure))).collect();
+        let after: FastMap<_, _> = closures
+            .roots
+            .iter()
+            .map(|closure| (of_start(&resolver, closure), files(closure)))
+            .collect();
         let lost = before.iter().flat_map(|(key, files)| {
             let after = after.get(key);
             files.iter().filter(move |file| after.is_some_and(|after| !after.contains(*file)))
@@ -226,7 +235,14 @@ impl Audit {
             (root.host.is_none(), Start { file: root.file, path })
         });
         // A file that a host program opened stays a plugin; any other file starts directly.
-        let (given, walked): (Vec<_>, Vec<_>) = roots.partition(|(by_itself, _)| *by_itself);
+        let (mut given, walked): (Vec<_>, Vec<_>) = roots.partition(|(by_itself, _)| *by_itself);
+        // Before a change adds `$ORIGIN`, a file is started under one of its hard links only.
+        let files: BTreeSet<FileId> = order::set(given.iter().map(|(_, start)| start.file));
+        let edited = files.iter().filter_map(|file| Some((*file, edits.get(file)?)));
+        let links: Vec<Start> = edited
+            .flat_map(|(file, edit)| other_starts(file, &self.corpus.files[file], &edit.object))
+            .collect();
+        given.extend(links.into_iter().map(|start| (true, start)));
         let only = |list: Vec<(bool, Start)>| list.into_iter().map(|(_, start)| start).collect();
         let mut collector = Collector::new(tree, plan.reading());
         let mut resolver = Resolver::default();

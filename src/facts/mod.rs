@@ -106,6 +106,11 @@ impl FileFacts {
         names.filter(|name| name.file_name() == path.file_name())
     }
 
+    /// The hard links of the file, without its first name.
+    pub fn hard_links(&self) -> impl Iterator<Item = &Path> {
+        self.names.iter().filter(|name| !name.is_link).map(|name| name.path.as_path())
+    }
+
     /// The hard link that `path` names, if it is not the first name of the file. A relative `path`
     /// is below `cwd`.
     pub fn other_hard_link(&self, path: &[u8], cwd: &Path) -> Option<&Path> {

@@ -211,8 +211,8 @@ fn is_missing(finding: &Finding) -> bool {
     RULES.iter().any(|rule| finding.rule == **rule)
 }
 
-/// The paths by which loaders open the files of findings about missing libraries. Their directories
-/// are the values of `$ORIGIN`.
+/// The paths by which loaders open the files of findings about missing libraries, and the hard
+/// links of files that are started. Their directories are the values of `$ORIGIN`.
 fn opened(audit: &Audit, findings: &Findings) -> BTreeMap<FileId, BTreeSet<PathBuf>> {
     let missing = findings.iter().filter(|finding| is_missing(finding));
     let files = missing.filter_map(|finding| audit.corpus.file_at(&finding.full_path()));
@@ -225,6 +225,11 @@ fn opened(audit: &Audit, findings: &Findings) -> BTreeMap<FileId, BTreeSet<PathB
                 let path = audit.text(closure.module(module).path);
                 paths.insert(without_dots(Path::new(OsStr::from_bytes(path))));
             }
+        }
+    }
+    for file in audit.closures.roots.iter().map(|closure| closure.root.file) {
+        if let Some(paths) = out.get_mut(&file) {
+            paths.extend(audit.corpus.files[file].hard_links().map(Path::to_path_buf));
         }
     }
     out

@@ -133,7 +133,8 @@ impl Query<'_> {
     }
 
     /// The values of `$ORIGIN` for the object. If the loader finds a library through a link, the
-    /// value is the directory of the link.
+    /// value is the directory of the link. If the object is started and has hard links, their
+    /// directories are values too.
     fn origins(&self, need: Need<'_>) -> BTreeSet<PathBuf> {
         let facts = self.facts(need.file);
         let mut out = BTreeSet::new();
@@ -162,6 +163,8 @@ impl Query<'_> {
     fn links<'p>(&'p self, path: &'p Path) -> Vec<&'p Path> {
         let prefix = |path: &Path| self.prefixes().locate(path).prefix;
         let facts = self.file_at(path).map(|file| self.facts(file));
+                    let links = facts.hard_links().filter_map(Path::parent);
+                    out.extend(links.map(Path::to_path_buf));
         let links = facts.into_iter().flat_map(|facts| facts.same_named(path));
         let is_same = |link: &&Path| prefix(link) == prefix(path);
         std::iter::once(path).chain(links.filter(is_same)).collect()

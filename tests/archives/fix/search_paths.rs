@@ -91,6 +91,46 @@ fn a_farm_of_links() {
     tool(&lab, "ln -sf ../Cellar/foo/1.2.4/lib/libfoo.so.1 tree/lib/libfoo.so.1 && tree/bin/app");
 }
 
+/// `$ORIGIN` depends on the hard link by which a file is started. A verified entry serves all hard
+/// links, also if the entry of one of them is there already.
+#[test]
+fn a_file_with_hard_links() {
+    if !has("patchelf") {
+        return skip("a_file_with_hard_links", "patchelf is not installed");
+    }
+    for library in [false, true] {
+        let lab = Lab::new();
+        let dep = "tree/usr/lib/priv/libd.so";
+        lab.so(dep, "int d(void) { return 0; }", &["-Wl,-soname,libd.so"]);
+        let source = "int d(void); int main(void) { return d(); }";
+        if library {
+            lab.so("tree/usr/bin/g", source, &[dep]);
+        } else {
+            lab.exe("tree/usr/bin/g", source, &[dep]);
+        }
+        tool(&lab, "mkdir -p tree/usr/libexec/x; ln tree/usr/bin/g tree/usr/libexec/x/g");
+        let links = || {
+            let found = tool(&lab, "ldd tree/usr/bin/g tree/usr/libexec/x/g");
+            found.matches("libd.so => not found").count()
+        };
+        let fix = || {
+            let run = lab.linkaudit(&["fix", "tree", "--isolated", "-o", "patchelf=fix.sh"]);
+            assert!(text(&run.stdout).contains("1 of 1 finding"), "{}", text(&run.stdout));
+            tool(&lab, "sh fix.sh tree");
+        };
+        assert_eq!(links(), 2, "{library}");
+        fix();
+        assert_eq!(links(), 0, "{library}");
+        // `patchelf` writes through the hard link.
+        tool(&lab, "patchelf --set-rpath '$ORIGIN/../lib/priv' tree/usr/bin/g");
+        assert_eq!(links(), 1, "{library}");
+        fix();
+        assert_eq!(links(), 0, "{library}");
+        let said = lab.linkaudit(&["check", "tree", "--isolated", "-A", "search-path"]);
+        assert_eq!(said.status.code(), Some(0), "{}", text(&said.stdout));
+    }
+}
+
 /// `$ORIGIN` of a library is the directory of the link by which it was opened. If another program
 /// opens the file itself, only an absolute entry serves both.
 #[test]
