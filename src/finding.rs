@@ -191,6 +191,8 @@ pub const ENDS_LIST: &str = "the loader skips the rest of the list";
 /// `reason`, or start of the `reason`, of a candidate in a directory that the loader does not
 /// search.
 pub const NOT_SEARCHED: &str = "its directory is not searched";
+/// End of the `reason` of a candidate that the object would load if it came first in its search.
+pub const TAKES_ANOTHER: &str = "but the loader takes another file";
 /// Start of the `reason` of a candidate without a needed version.
 pub const LACKS_VERSION: &str = "does not define version ";
 /// `detail` of a finding about device code for a target that the policy does not list.

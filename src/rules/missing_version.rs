@@ -1,12 +1,15 @@
 //! `missing-version`: a needed version that the library does not define.
 
-use super::words::typeable;
+use super::rejected_candidates::lacking_version;
+use super::words::{is_of_glibc, typeable};
 use super::{Query, Rule};
 use crate::catalogue::LIBRARY;
 use crate::diagnosis::MissingVersion;
-use crate::finding::{Evidence, EvidenceKind, Findings, When};
+use crate::finding::{Evidence, EvidenceKind, Findings, TAKES_ANOTHER, When};
+use crate::format::elf::Object;
 use crate::id::FileId;
 use crate::order::Arrange as _;
+use crate::resolve::Edge;
 use crate::text::{common_parts, show, show_path};
 use std::cmp::Reverse;
 
@@ -28,7 +31,10 @@ const DOCS: &str = "\
 
 Compares every version that an object needs of a library (`.gnu.version_r`) with the versions that the
 library defines (`.gnu.version_d`). The library is the file that the loader takes. Other libraries of that name in the
-audited paths and in `--lib-path` that define the version are candidates.
+audited paths and in `--lib-path` are candidates if they define all versions that the object needs. There are no
+candidates for a need with a slash, which the loader does not search for, nor for glibc, which works only with its own
+loader. If another object has loaded the library before, the reason of the candidate names
+that object.
 
 ## Why it matters
 
@@ -79,22 +85,42 @@ fn check(query: &Query<'_>) -> Findings {
         .collect()
 }
 
-/// The libraries with the name of the provider that define the version, the one nearest to the
-/// object first.
+/// The libraries with the name of the provider that define all versions that the object needs from
+/// it, the one nearest to the object first. Empty if another order of directories does not help.
 fn candidates(query: &Query<'_>, missing: &MissingVersion) -> Vec<Evidence> {
-    let target = query.facts(missing.file).object().map(|object| object.header.target());
+    let closure = query.closure(missing.site.root);
+    let is_provider = |edge: &&Edge| closure.module(edge.to).file == Some(missing.provider);
+    let edge = closure.needs(missing.site.module).iter().find(is_provider);
+    let name = edge.map_or(query.library_name(missing.provider), |edge| query.text(edge.raw));
+    // The loader does not search for a name with a slash. It works only with the C library of the
+    // same build.
+    if name.contains(&b'/') || is_of_glibc(name) {
+        return Vec::new();
+    }
+    let Some(user) = query.view().object(missing.file) else { return Vec::new() };
+    let first = edge.and_then(|edge| closure.module(edge.to).requester);
+    let first = first.and_then(|module| closure.module(module).file);
+    let first = first.filter(|file| *file != missing.file);
+    let all = [Some(user), first.and_then(|file| query.view().object(file))];
     let defines = |file: &FileId| {
-        let Some((object, target)) = query.facts(*file).object().zip(target) else { return false };
-        let mut versions = object.versions.defs.iter();
+        let Some(object) = query.facts(*file).object() else { return false };
+        let fits = |user: &Object| lacking_version(user, name, object).is_none();
         *file != missing.provider
-            && object.header.target().links_with(target)
-            && versions.any(|version| object.str(version.name) == missing.version)
+            && object.header.target().links_with(user.header.target())
+            && object.versions.defs.iter().any(|one| object.str(one.name) == missing.version)
+            && all.into_iter().flatten().all(fits)
     };
     let named = query.libraries_named(query.library_name(missing.provider)).iter().copied();
     let mut files: Vec<FileId> = named.filter(defines).collect();
     let near = |file: &FileId| common_parts(query.path(missing.file), query.path(*file));
     files.arrange_by_key(|file| (Reverse(near(file)), query.path(*file)));
-    let reason = format!("defines {}, but the loader takes another file", show(&missing.version));
+    let taken = match first {
+        None => TAKES_ANOTHER.to_owned(),
+        Some(first) => {
+            format!("but the loader takes the file that {} loads", show_path(query.path(first)))
+        }
+    };
+    let reason = format!("defines {}, {taken}", show(&missing.version));
     let evidence = |file: FileId| Evidence {
         reason: Some(reason.clone()),
         ..Evidence::at(EvidenceKind::Candidate, query.shared_path(file))

@@ -195,7 +195,8 @@ impl Query<'_> {
     }
 }
 
-fn lacking_version(user: &Object, name: &[u8], candidate: &Object) -> Option<Vec<u8>> {
+/// A version that `user` needs from the library `name` and that `candidate` lacks.
+pub(super) fn lacking_version(user: &Object, name: &[u8], candidate: &Object) -> Option<Vec<u8>> {
     let base = last_part(Path::new(OsStr::from_bytes(name)));
     let is_named = |file: &[u8]| file == name || file == base;
     let needs = user.versions.needs.iter().filter(|need| is_named(user.str(need.file)));

@@ -2,13 +2,14 @@
 //! data of the report and verifies nothing. `candidates` writes the fixes.
 
 use super::Sheet;
-use crate::finding::{Evidence, EvidenceKind, FixKind, INSTALLED};
+use crate::finding::{Evidence, EvidenceKind, FixKind, INSTALLED, TAKES_ANOTHER};
 use crate::order;
 use crate::package::store_of;
 use crate::report::entry::ReportEntry;
 use crate::report::layout::{LabelledLines, name};
 use crate::report::model::{CauseKind, ReportFinding};
 use crate::report::referring::ReferringMembers;
+use crate::rules::is_of_glibc;
 use crate::text::{common_parts, shell_path, show, show_path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -51,7 +52,11 @@ impl Sheet<'_> {
                 let version = first.version.as_deref().map(show).unwrap_or_default();
                 let file = name(&self.entries.file(first));
                 let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
-                let candidate = candidates.into_iter().find_map(|one| one.path.as_deref());
+                let is_next = |one: &&Evidence| {
+                    one.reason.as_deref().is_some_and(|reason| reason.ends_with(TAKES_ANOTHER))
+                };
+                let candidate = candidates.into_iter().find(is_next);
+                let candidate = candidate.and_then(|one| one.path.as_deref());
                 let reorder = candidate.map(|path| {
                     let path = name(&show_path(path));
                     format!("change the search path of {file} so that {path} comes first, or ")
@@ -319,23 +324,10 @@ pub(super) fn nearest<'a>(file: &Path, candidates: &[&'a Path]) -> Option<&'a Pa
     candidates.iter().copied().rev().max_by_key(|candidate| common_parts(file, candidate))
 }
 
-/// Libraries of glibc that share private data with its loader.
-const GLIBC: [&[u8]; 9] = [
-    b"libc.so.6",
-    b"libm.so.6",
-    b"libmvec.so.1",
-    b"libpthread.so.0",
-    b"libdl.so.2",
-    b"librt.so.1",
-    b"libutil.so.1",
-    b"libresolv.so.2",
-    b"libanl.so.1",
-];
-
 /// The directory of the candidate, if the missing library belongs to glibc and the candidate is
 /// outside of a store. In a store, each program already has the loader of its own glibc.
 fn bundled_libc<'c>(finding: &ReportFinding, candidate: &'c Path) -> Option<&'c Path> {
-    let library = finding.library.as_deref().filter(|library| GLIBC.contains(library));
+    let library = finding.library.as_deref().filter(|library| is_of_glibc(library));
     library.filter(|_| store_of(candidate).is_none())?;
     candidate.parent()
 }

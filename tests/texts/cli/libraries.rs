@@ -340,6 +340,41 @@ fn a_version_in_a_later_directory() {
     assert!(repaired.status.success());
 }
 
+/// With the candidate first in the search path, another version would be missing, so there is no
+/// advice about the search path. The same holds if another object has brought in the library, or
+/// for a need with a slash.
+#[test]
+fn a_candidate_that_would_not_help() {
+    let advice = "comes first";
+    let lab = old_version();
+    let both = format!("{FOO} int more(void) {{ return 2; }}");
+    lab.write("newest", "FOO_2 { global: more; };\n");
+    let flags = ["-Wl,--version-script=$PWD/newest", "-Wl,-soname,libfoo.so"];
+    lab.so("p/new/libfoo.so", &both, &flags);
+    let mid = "int foo(void), more(void); int mid(void) { return foo() + more(); }";
+    let newer = ["-Wl,--version-script=$PWD/newer", "-Wl,-soname,libfoo.so"];
+    lab.so("full/libfoo.so", &both, &newer);
+    lab.so("p/lib/libmid.so", mid, &["-Lfull", "-lfoo", "-Wl,-rpath,$ORIGIN"]);
+    assert!(!lab.sh("LD_LIBRARY_PATH=p/new p/bin/app || test $? = 3").status.success());
+    let said = || run(&lab, &["p"]).out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(!said().contains(advice), "{}", said());
+    // A file with all versions is a candidate.
+    lab.so("p/new/libfoo.so", &both, &newer);
+    assert!(said().contains(advice), "{}", said());
+    // The program searches first, so the search path of the library has no effect.
+    let source = "int foo(void), mid(void); int main(void) { return foo() - mid(); }";
+    let flags = [
+        "-Wl,--no-as-needed,--allow-shlib-undefined",
+        "-Lp/lib",
+        "-lfoo",
+        "-lmid",
+        "-Wl,-rpath,$ORIGIN/../lib",
+    ];
+    lab.exe("p/bin/app", source, &flags);
+    assert!(!said().contains(advice), "{}", said());
+    assert!(said().contains("loader takes the file that"), "{}", said());
+}
+
 /// The file with the soname as its name is a linker script, which the loader rejects.
 #[test]
 fn a_linker_script_named_as_the_soname() {
