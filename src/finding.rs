@@ -193,6 +193,10 @@ pub const ENDS_LIST: &str = "the loader skips the rest of the list";
 pub const NOT_SEARCHED: &str = "its directory is not searched";
 /// End of the `reason` of a candidate that the object would load if it came first in its search.
 pub const TAKES_ANOTHER: &str = "but the loader takes another file";
+/// Part of the `reason` of a candidate beside another file with the needed name.
+pub const NAME_TAKEN: &str = "another file beside it has that name";
+/// Part of the `reason` of a candidate beside a dangling link with the needed name.
+pub const NAME_DANGLES: &str = "a dangling link beside it has that name";
 /// Start of the `reason` of a candidate without a needed version.
 pub const LACKS_VERSION: &str = "does not define version ";
 /// `detail` of a finding about device code for a target that the policy does not list.

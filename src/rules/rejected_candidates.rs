@@ -4,7 +4,7 @@
 
 use super::Query;
 use super::query::last_part;
-use crate::finding::{Evidence, LACKS_VERSION, NOT_SEARCHED, REMOVED};
+use crate::finding::{Evidence, LACKS_VERSION, NAME_DANGLES, NAME_TAKEN, NOT_SEARCHED, REMOVED};
 use crate::format::elf::Object;
 use crate::id::{FastSet, FileId, ModuleId, RootId};
 use crate::package::{search_entry, searched_directory};
@@ -83,6 +83,11 @@ impl Query<'_> {
             ];
             let mut reasons: Vec<String> =
                 reasons.into_iter().flatten().map(str::to_owned).collect();
+            if !is_path && !is_named {
+                reasons.extend(
+                    self.in_place(&path.with_file_name(OsStr::from_bytes(base))).map(str::to_owned),
+                );
+            }
             if let Some((library, version)) = directory.and_then(|dir| self.displaced(need, dir)) {
                 candidate.entry = None;
                 let (library, version) = (show(&library), show(&version));
@@ -91,6 +96,16 @@ impl Query<'_> {
             candidate.reason = (!reasons.is_empty()).then(|| reasons.join(", and "));
         }
         candidates
+    }
+
+    /// What is in the place of a link that would give a candidate the needed name; `None` if there
+    /// is nothing.
+    fn in_place(&self, link: &Path) -> Option<&'static str> {
+        let is_dangling = self.dangling_links().iter().any(|one| one.path == *link);
+        if is_dangling {
+            return Some(NAME_DANGLES);
+        }
+        self.file_at(link).map(|_| NAME_TAKEN)
     }
 
     /// The search-path entry with which the object finds libraries in `directory` under all entry
@@ -148,6 +163,8 @@ impl Query<'_> {
                     without_dots(Path::new(OsStr::from_bytes(opened)))
                 }
                 _ => {
+                    let links = facts.hard_links().filter_map(Path::parent);
+                    out.extend(links.map(Path::to_path_buf));
                     let started = self.text(closure.root.path);
                     facts.started_as(started, &self.plan().cwd).to_path_buf()
                 }
@@ -163,8 +180,6 @@ impl Query<'_> {
     fn links<'p>(&'p self, path: &'p Path) -> Vec<&'p Path> {
         let prefix = |path: &Path| self.prefixes().locate(path).prefix;
         let facts = self.file_at(path).map(|file| self.facts(file));
-                    let links = facts.hard_links().filter_map(Path::parent);
-                    out.extend(links.map(Path::to_path_buf));
         let links = facts.into_iter().flat_map(|facts| facts.same_named(path));
         let is_same = |link: &&Path| prefix(link) == prefix(path);
         std::iter::once(path).chain(links.filter(is_same)).collect()

@@ -2,7 +2,10 @@
 
 use super::Sheet;
 use super::advice::{MOST_DIRECTORIES, nearest};
-use crate::finding::{ENDS_LIST, Evidence, EvidenceKind, LACKS_VERSION, NOT_SEARCHED, REMOVED};
+use crate::finding::{
+    ENDS_LIST, Evidence, EvidenceKind, LACKS_VERSION, NAME_DANGLES, NAME_TAKEN, NOT_SEARCHED,
+    REMOVED,
+};
 use crate::order;
 use crate::report::entry::ReportEntry;
 use crate::report::layout::{LabelledLines, name, some};
@@ -59,8 +62,16 @@ impl Sheet<'_> {
             let link =
                 self.paths.in_stage(candidate).with_file_name(base.unwrap_or(Path::new(&library)));
             let (target, link) = (shell_path(target), self.word(&link));
-            let text = self.in_stage("give the candidate the needed name");
-            page.help(&text, Some(&format!("ln -s {target} {link}")))?;
+            let has = |what| self.has_reason(first, candidate, what);
+            if has(NAME_TAKEN) {
+                let text = "remove the other file of the needed name, and give the name to the \
+                            candidate";
+                page.help(&self.in_stage(text), None)?;
+            } else {
+                let option = if has(NAME_DANGLES) { "-sfn" } else { "-s" };
+                let text = self.in_stage("give the candidate the needed name");
+                page.help(&text, Some(&format!("ln {option} {target} {link}")))?;
+            }
             if self.is_searched(first, candidate) {
                 return Ok(());
             }
@@ -148,10 +159,15 @@ impl Sheet<'_> {
 
     /// True if the loader searched the directory of a candidate.
     fn is_searched(&self, finding: &ReportFinding, candidate: &Path) -> bool {
+        !self.has_reason(finding, candidate, NOT_SEARCHED)
+    }
+
+    /// True if `what` is a part of the reason why the loader did not take a candidate.
+    fn has_reason(&self, finding: &ReportFinding, candidate: &Path, what: &str) -> bool {
         let mut candidates = self.entries.causes.evidence(finding, EvidenceKind::Candidate);
         let candidate = candidates.find(|one| one.path.as_deref() == Some(candidate));
         let reason = candidate.and_then(|one| one.reason.as_deref());
-        !reason.is_some_and(|reason| reason.contains(NOT_SEARCHED))
+        reason.is_some_and(|reason| reason.contains(what))
     }
 
     /// The first tried path that this user has no permission to read. The file there may be the

@@ -375,6 +375,35 @@ fn a_candidate_that_would_not_help() {
     assert!(said().contains("loader takes the file that"), "{}", said());
 }
 
+/// The name of the link that would give a candidate the needed name may be in use.
+#[test]
+fn a_needed_name_in_use() {
+    let lab = Lab::new();
+    lab.so("p/lib/libfoo-1.so", FOO, &["-Wl,-soname,libfoo.so.1"]);
+    let flags = ["-Wl,--no-as-needed", "-Lp/lib", "-l:libfoo-1.so", "-Wl,-rpath,$ORIGIN/../lib"];
+    lab.exe("p/bin/app", CALLS_FOO, &flags);
+    let command = || {
+        let said = run(&lab, &["p", "--isolated"]).out;
+        let line = said.lines().find_map(|line| line.find("ln -s").map(|at| &line[at..]));
+        line.map(str::to_owned)
+    };
+    let repair = |start: &str| {
+        let command = command().expect("a command");
+        assert!(command.starts_with(start), "{command}");
+        assert!(lab.sh(&command).status.success(), "{command}");
+        assert_ne!(lab.sh("p/bin/app").status.code(), Some(127), "{command}");
+        std::fs::remove_file(lab.path("p/lib/libfoo.so.1")).expect("the link");
+    };
+    repair("ln -s ");
+    lab.link("nowhere", "p/lib/libfoo.so.1");
+    repair("ln -sfn ");
+    lab.write("p/lib/libfoo.so.1", "INPUT(libfoo-1.so)");
+    lab.exe("p/bin/app", CALLS_FOO, &["-Wl,--no-as-needed", "-Lp/lib", "-l:libfoo-1.so"]);
+    let said = run(&lab, &["p", "--isolated"]).out;
+    assert!(said.contains("remove the other file of the needed name"), "{said}");
+    assert_eq!(command(), None);
+}
+
 /// The file with the soname as its name is a linker script, which the loader rejects.
 #[test]
 fn a_linker_script_named_as_the_soname() {
