@@ -33,7 +33,8 @@ pub fn write(
     }
     changes(proposal, (report, paths), out)?;
     let found: Vec<&ReportFinding> = report.faults().collect();
-    let referring = ReferringMembers::of(&Causes::of(report), found.iter().copied());
+    let causes = Causes::of(report);
+    let referring = ReferringMembers::of(&causes, found.iter().copied());
     if let Some(members) = referring.words(verbose) {
         let or = if has_changes(proposal) { "or " } else { "" };
         let text = format!("{or}stop building the members that refer to them: {members}");
@@ -89,6 +90,9 @@ pub fn write(
                  to another only in a common prefix: {}",
                 name(&format!("--prefix {}", paths.word(report, &prefix)))
             ),
+            None if !found.iter().any(|finding| may_be_elsewhere(&causes, finding)) => {
+                "help: `linkaudit check` shows the causes".to_owned()
+            }
             None => format!(
                 "help: `linkaudit check` shows the causes; name directories with more libraries and \
                  archives: {}",
@@ -98,6 +102,17 @@ pub fn write(
         wrapped(&text, style, out)?;
     }
     incomplete(report, style, out)
+}
+
+/// True if a library or archive of another directory may remove a finding without a verified fix.
+/// A file that patchelf cannot change keeps its missing library.
+fn may_be_elsewhere(causes: &Causes<'_>, finding: &ReportFinding) -> bool {
+    match &*finding.rule {
+        _ if finding.has_proven_fix() => false,
+        "missing-library" | "wrong-architecture" => finding.fix.is_empty(),
+        "missing-version" => causes.evidence(finding, EvidenceKind::Candidate).next().is_none(),
+        _ => true,
+    }
 }
 
 /// The deepest directory that contains the files of all PATHs with an unfixed missing library, and

@@ -335,6 +335,7 @@ fn a_version_in_a_later_directory() {
     assert_eq!(each(finding, "candidate", "path"), [at(&lab, "p/new/libfoo.so")]);
     let said = run(&lab, &["p"]).out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("p/new/libfoo.so: defines FOO_2, but the loader takes"), "{said}");
+    assert!(!run(&lab, &["fix", "p"]).out.contains("--lib-path"));
     assert!(!lab.sh("p/bin/app").status.success());
     let repaired = lab.sh("LD_LIBRARY_PATH=p/new p/bin/app || test $? = 2");
     assert!(repaired.status.success());
