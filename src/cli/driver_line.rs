@@ -158,7 +158,11 @@ pub(super) fn translate(
     let mut words = command.into_iter();
     let driver = words.next().unwrap_or_default();
     let program = Program::of(&driver);
-    let mut parts = Parts { is_cxx: program.name.ends_with(b"++"), ..Parts::default() };
+    let mut parts = Parts {
+        is_cxx: program.name.ends_with(b"++"),
+        is_gcc: !program.name.starts_with(b"clang"),
+        ..Parts::default()
+    };
     while let Some(word) = words.next() {
         parts.add(word, &mut words)?;
     }
@@ -170,13 +174,12 @@ pub(super) fn translate(
         )
     })?;
     release.dirs.splice(..0, std::mem::take(&mut parts.prefixes));
-    let is_gcc = !program.name.starts_with(b"clang");
     let mut out = Vec::new();
     if !names_linker {
         out.extend(["--linker".into(), parts.linker.unwrap_or("gnu").into()]);
     }
     let kind = parts.kind()?;
-    parts.write(tree, &release, (kind, is_gcc), &mut out)?;
+    parts.write(tree, &release, kind, &mut out)?;
     let (name, what) = (show(driver.as_bytes()), kind.in_words());
     let dir = crate::text::show_path(&release.dir);
     let assumed = format!(
@@ -190,10 +193,14 @@ pub(super) fn translate(
 struct Parts {
     first: Vec<OsString>,
     inputs: Vec<OsString>,
+    /// The places of the first `-lm` and the first `-lc` in `inputs`.
+    own_math: Option<usize>,
+    own_libc: Option<usize>,
     /// The directories of `-B`, in which the compiler also looks for its own files.
     prefixes: Vec<PathBuf>,
     linker: Option<&'static str>,
     is_cxx: bool,
+    is_gcc: bool,
     is_shared: bool,
     is_static: bool,
     is_pie: Option<bool>,
@@ -251,8 +258,12 @@ impl Parts {
             "-rdynamic" => self.first.push("-export-dynamic".into()),
             "-r" | "-s" | "-t" => self.first.push(word),
             "-Xlinker" => self.inputs.extend(rest.next()),
-            "-l" => self.inputs.extend([Some(word), rest.next()].into_iter().flatten()),
-            _ if text.starts_with("-l") => self.inputs.push(word),
+            "-l" => {
+                let mut library = word;
+                library.push(rest.next().unwrap_or_default());
+                self.add_library(library);
+            }
+            _ if text.starts_with("-l") => self.add_library(word),
             "-B" => self.prefixes.extend(rest.next().map(PathBuf::from)),
             _ if text.starts_with("-B") => {
                 self.prefixes.push(OsStr::from_bytes(&word.as_bytes()[2..]).into());
@@ -273,6 +284,30 @@ impl Parts {
         Ok(())
     }
 
+    fn add_library(&mut self, library: OsString) {
+        let place = self.inputs.len();
+        match library.as_bytes() {
+            b"-lm" => _ = self.own_math.get_or_insert(place),
+            b"-lc" => _ = self.own_libc.get_or_insert(place),
+            _ => {}
+        }
+        self.inputs.push(library);
+    }
+
+    /// True if the compiler adds the C++ library.
+    fn has_cxx(&self) -> bool {
+        self.is_cxx && !self.without_cxx && !self.without_libraries
+    }
+
+    /// The files and options of the command. `g++` moves the first `-lm` and the first `-lc` behind
+    /// the C++ library.
+    fn moved_inputs(&mut self) -> Vec<OsString> {
+        let moves = self.is_gcc && self.has_cxx();
+        let moved = [self.own_math, self.own_libc].map(|place| place.filter(|_| moves));
+        let inputs = std::mem::take(&mut self.inputs).into_iter().enumerate();
+        inputs.filter(|(at, _)| !moved.contains(&Some(*at))).map(|(_, word)| word).collect()
+    }
+
     fn kind(&self) -> Result<LinkKind, String> {
         Ok(match (self.is_shared, self.is_static) {
             (true, true) => return Err(format!("-shared -static: not followed\n{HELP}")),
@@ -286,14 +321,14 @@ impl Parts {
 
     /// Writes the linker's line.
     fn write(
-        self,
+        mut self,
         tree: &dyn Tree,
         release: &Release,
-        (kind, is_gcc): (LinkKind, bool),
+        kind: LinkKind,
         out: &mut Vec<OsString>,
     ) -> Result<(), String> {
         // Debian and Ubuntu change this default of GCC.
-        out.extend((is_gcc && release.is_of_debian()).then(|| "--as-needed".into()));
+        out.extend((self.is_gcc && release.is_of_debian()).then(|| "--as-needed".into()));
         out.extend(kind.options().iter().map(OsString::from));
         let (start, end) = kind.start_files();
         let find = |names: &[&str]| -> Result<Vec<OsString>, String> {
@@ -305,12 +340,13 @@ impl Parts {
         };
         let (start, end) = (find(start)?, find(end)?);
         let libraries = self.libraries(kind);
+        let inputs = self.moved_inputs();
         out.extend(self.first);
         out.extend(start);
         for dir in &release.dirs {
             out.extend(["-L".into(), dir.clone().into_os_string()]);
         }
-        out.extend(self.inputs);
+        out.extend(inputs);
         out.extend(libraries.into_iter().map(OsString::from));
         out.extend(end);
         Ok(())
@@ -323,12 +359,13 @@ impl Parts {
             return out;
         }
         let is_static = matches!(kind, LinkKind::Static | LinkKind::StaticPie);
-        if self.is_cxx && !self.without_cxx {
+        if self.has_cxx() {
             let is_mixed = self.static_cxx && !is_static;
             let cxx: &[&str] =
                 if is_mixed { &["-Bstatic", "-lstdc++", "-Bdynamic"] } else { &["-lstdc++"] };
             out.extend(cxx);
             out.push("-lm");
+            out.extend(self.own_libc.filter(|_| self.is_gcc).map(|_| "-lc"));
         }
         out.extend(self.has_openmp.then_some("-lgomp"));
         // -fopenmp implies -pthread.
@@ -344,6 +381,7 @@ impl Parts {
         }
         let libgcc: &[&str] = match (self.static_libgcc, self.is_cxx || self.shared_libgcc) {
             (true, _) => &["-lgcc", "-lgcc_eh"],
+            (false, true) if self.is_gcc && kind == LinkKind::Shared => &["-lgcc_s"],
             (false, true) => &["-lgcc_s", "-lgcc"],
             (false, false) => &["-lgcc", "--push-state", "--as-needed", "-lgcc_s", "--pop-state"],
         };

@@ -23,6 +23,13 @@ fn lab() -> Lab {
     object(&lab, "s.o", ".globl _start\n_start: call nosuch\n");
     ar(&lab, "rc", "libf.a", &["f.o", "t.o"]);
     ar(&lab, "rc", "libt.a", &["t.o"]);
+    lab.write(
+        "sin.c",
+        "#include <math.h>\ndouble q = 2;\nint f(void) { return (int)(sin(q) + exp(q)); }\n",
+    );
+    run(clean("gcc").current_dir(lab.root()).args(["-c", "-fPIC", "-fno-builtin", "sin.c"]));
+    ar(&lab, "rc", "libsin.a", &["sin.o"]);
+    object(&lab, "bits.o", ".globl bits\nbits: call __popcountdi2@plt\n");
     std::fs::create_dir(lab.path("pre")).expect("a directory");
     ar(&lab, "rc", "pre/libf.a", &["f.o"]);
     run(clean("gcc").current_dir(lab.root()).args(["-shared", "-o", "libg.so", "f.o"]));
@@ -67,6 +74,13 @@ const COMMANDS: &[&str] = &[
     "g++ p.o -static -pthread",
     "g++ p.o -static-libgcc -static-libstdc++",
     "g++ -shared f.o",
+    "g++ m.o -L. -Wl,-Bstatic -lsin -lm -Wl,-Bdynamic",
+    "g++ m.o -L. -Wl,-Bstatic -lsin -l m -Wl,-Bdynamic -lm",
+    "g++ m.o -L. -Wl,-Bstatic -lsin -lm -lc -Wl,-Bdynamic -static-libstdc++",
+    "g++ -nodefaultlibs m.o -L. -lsin -lm -lc",
+    "g++ -static m.o -Wl,--whole-archive -L. -lsin -lm -Wl,--no-whole-archive",
+    "g++ -shared bits.o",
+    "gcc -shared bits.o",
     "gcc o.o",
     "gcc -fopenmp o.o",
     "gcc -fuse-ld=lld m.o libt.a -Wl,--defsym=f=nothing",
