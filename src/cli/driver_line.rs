@@ -201,9 +201,9 @@ struct Parts {
     linker: Option<&'static str>,
     is_cxx: bool,
     is_gcc: bool,
-    is_shared: bool,
+    /// `-shared`, `-static-pie`, `-pie` and `-no-pie`, in the order of the command.
+    outputs: Vec<&'static str>,
     is_static: bool,
-    is_pie: Option<bool>,
     has_threads: bool,
     has_openmp: bool,
     without_start: bool,
@@ -237,11 +237,11 @@ impl Parts {
             return Ok(());
         }
         match &*text {
-            "-shared" => self.is_shared = true,
+            "-shared" => self.outputs.push("-shared"),
             "-static" => self.is_static = true,
-            "-pie" => self.is_pie = Some(true),
-            "-no-pie" | "-nopie" => self.is_pie = Some(false),
-            "-static-pie" => (self.is_static, self.is_pie) = (true, Some(true)),
+            "-pie" => self.outputs.push("-pie"),
+            "-no-pie" | "-nopie" => self.outputs.push("-no-pie"),
+            "-static-pie" => self.outputs.push("-static-pie"),
             "-pthread" => self.has_threads = true,
             "-fopenmp" => self.has_openmp = true,
             "-nostdlib" => (self.without_start, self.without_libraries) = (true, true),
@@ -309,13 +309,19 @@ impl Parts {
     }
 
     fn kind(&self) -> Result<LinkKind, String> {
-        Ok(match (self.is_shared, self.is_static) {
-            (true, true) => return Err(format!("-shared -static: not followed\n{HELP}")),
-            (true, false) => LinkKind::Shared,
-            (false, true) if self.is_pie == Some(true) => LinkKind::StaticPie,
-            (false, true) => LinkKind::Static,
-            (false, false) if self.is_pie == Some(false) => LinkKind::Program,
-            (false, false) => LinkKind::Pie,
+        // Each of these options of GCC ends the effect of the earlier ones.
+        let earlier = ["-shared", "-static-pie"].into_iter();
+        let earlier = earlier.filter(|option| !self.is_gcc && self.outputs.contains(option));
+        let output = earlier.chain(self.outputs.last().copied().into_iter()).next();
+        Ok(match (output, self.is_static) {
+            (Some(output @ ("-shared" | "-static-pie")), true) => {
+                return Err(format!("{output} -static: not followed\n{HELP}"));
+            }
+            (Some("-shared"), false) => LinkKind::Shared,
+            (Some("-static-pie"), false) => LinkKind::StaticPie,
+            (_, true) => LinkKind::Static,
+            (Some("-no-pie"), false) => LinkKind::Program,
+            (_, false) => LinkKind::Pie,
         })
     }
 

@@ -164,6 +164,42 @@ fn the_command_of_rustc() {
     assert_eq!((undefined(&answer), status), (BTreeSet::new(), Some(0)), "{answer}");
 }
 
+/// The kind of the output, by the start files of the line that `gcc -###` prints.
+#[test]
+fn kinds_of_outputs() {
+    if !has_gcc("kinds_of_outputs") {
+        return;
+    }
+    let lab = lab();
+    let kinds = [
+        (" rcrt1.o crtbeginS.o", "a static position-independent program"),
+        (" Scrt1.o crtbeginS.o", "a position-independent program"),
+        (" crt1.o crtbeginT.o", "a static program"),
+        (" crt1.o crtbegin.o", "a program at a fixed address"),
+        (" crtbeginS.o", "a shared object"),
+    ];
+    let options = ["", "-static", "-shared", "-static-pie", "-pie", "-no-pie"];
+    let options = options.map(|one| options.map(|other| options.map(|last| [one, other, last])));
+    for words in options.into_iter().flatten().flatten() {
+        let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+        let output = lab.linkaudit(&[&["archive", "gcc", "m.o", "f.o"], &words[..]].concat());
+        let note = String::from_utf8_lossy(&output.stderr).into_owned();
+        if note.contains("-static: not followed") {
+            continue;
+        }
+        let mut gcc = clean("gcc");
+        let line = gcc.current_dir(lab.root()).args(["-###", "m.o", "f.o"]).args(&words).output();
+        let line = String::from_utf8_lossy(&line.expect("gcc runs").stderr).into_owned();
+        let files = line.split(['/', ' ', '\n']).filter(|word| {
+            (word.ends_with("crt1.o") || word.starts_with("crtbegin")) && word.ends_with(".o")
+        });
+        let files: String = files.flat_map(|file| [" ", file]).collect();
+        let kind = kinds.iter().find(|(known, _)| *known == files);
+        let (_, kind) = kind.unwrap_or_else(|| panic!("{words:?}: {line}"));
+        assert!(note.contains(&format!("gcc links {kind},")), "{words:?}: {note}");
+    }
+}
+
 #[test]
 fn what_is_assumed_about_compilers() {
     if !has_gcc("what_is_assumed_about_compilers") {
@@ -188,6 +224,8 @@ fn commands_that_are_refused() {
         ("gcc -fsanitize=address m.o", "-fsanitize=address: its effect"),
         ("gcc --sysroot=/x m.o", "--sysroot=/x: its effect"),
         ("gcc -m32 m.o", "-m32: its effect"),
+        ("gcc -static -static-pie m.o", "-static-pie -static: not followed"),
+        ("gcc -shared -static m.o", "-shared -static: not followed"),
         ("gcc -fuse-ld=gold m.o", "-fuse-ld=gold: its effect"),
         ("nosuch-linux-gnu-gcc m.o", "nosuch-linux-gnu-gcc: the files that it adds"),
         ("gcc-1.2 m.o", "gcc-1.2: the files that it adds"),
