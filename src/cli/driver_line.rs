@@ -44,6 +44,9 @@ const SOURCES: &str = "C S c cc cp cpp cxx c++ f f90 i ii m mm s";
 const HELP: &str =
     "help: add -### to the compiler's command, and give the linker's line that it prints";
 
+/// The option of GCC that runs loops in as many threads as its value says.
+const PARALLEL_LOOPS: &str = "-ftree-parallelize-loops=";
+
 /// The words of the linker for a command of a compiler.
 pub(super) struct DriverLine {
     pub(super) words: Vec<OsString>,
@@ -188,6 +191,11 @@ pub(super) fn translate(
     Ok(DriverLine { words: out, assumed })
 }
 
+/// The error for an option whose effect is not followed.
+fn not_followed(word: &OsStr) -> String {
+    format!("{}: its effect on the link is not followed\n{HELP}", show(word.as_bytes()))
+}
+
 /// The words of a command by their place in the linker's line.
 #[derive(Default)]
 struct Parts {
@@ -206,6 +214,7 @@ struct Parts {
     is_static: bool,
     has_threads: bool,
     has_openmp: bool,
+    has_parallel_loops: bool,
     without_start: bool,
     without_libraries: bool,
     without_libc: bool,
@@ -243,7 +252,8 @@ impl Parts {
             "-no-pie" | "-nopie" => self.outputs.push("-no-pie"),
             "-static-pie" => self.outputs.push("-static-pie"),
             "-pthread" => self.has_threads = true,
-            "-fopenmp" => self.has_openmp = true,
+            "-fopenmp" if self.is_gcc => self.has_openmp = true,
+            "-fno-openmp" => self.has_openmp = false,
             "-nostdlib" => (self.without_start, self.without_libraries) = (true, true),
             "-nostartfiles" => self.without_start = true,
             "-nodefaultlibs" => self.without_libraries = true,
@@ -275,11 +285,16 @@ impl Parts {
                 self.first.extend([Some(word), rest.next()].into_iter().flatten());
             }
             _ if FIRST.iter().any(|option| text.starts_with(option)) => self.first.push(word),
-            _ if !begins(REFUSED, &text) && begins(IGNORED, &text) => {}
-            _ => {
-                let word = show(word.as_bytes());
-                return Err(format!("{word}: its effect on the link is not followed\n{HELP}"));
+            // Clang links another library by default.
+            _ if !self.is_gcc && text.starts_with("-fopenmp") && text != "-fopenmp-simd" => {
+                return Err(not_followed(&word));
             }
+            _ if text.starts_with(PARALLEL_LOOPS) => {
+                let number = text[PARALLEL_LOOPS.len()..].parse::<u32>();
+                self.has_parallel_loops = number.map_err(|_| not_followed(&word))? > 1;
+            }
+            _ if !begins(REFUSED, &text) && begins(IGNORED, &text) => {}
+            _ => return Err(not_followed(&word)),
         }
         Ok(())
     }
@@ -361,9 +376,6 @@ impl Parts {
     /// The libraries that the compiler adds.
     fn libraries(&self, kind: LinkKind) -> Vec<&'static str> {
         let mut out = Vec::new();
-        if self.without_libraries {
-            return out;
-        }
         let is_static = matches!(kind, LinkKind::Static | LinkKind::StaticPie);
         if self.has_cxx() {
             let is_mixed = self.static_cxx && !is_static;
@@ -373,9 +385,13 @@ impl Parts {
             out.push("-lm");
             out.extend(self.own_libc.filter(|_| self.is_gcc).map(|_| "-lc"));
         }
-        out.extend(self.has_openmp.then_some("-lgomp"));
-        // -fopenmp implies -pthread.
-        let threads = self.has_threads || self.has_openmp;
+        let has_gomp = self.has_openmp || self.has_parallel_loops;
+        out.extend(has_gomp.then_some("-lgomp"));
+        if self.without_libraries {
+            return out;
+        }
+        // These options imply -pthread.
+        let threads = self.has_threads || has_gomp;
         let threads = (threads && !self.without_libc).then_some("-lpthread");
         let libc = (!self.without_libc).then_some("-lc");
         let of_c = threads.into_iter().chain(libc);
