@@ -106,6 +106,13 @@ impl Release {
         Some(Self { dir, dirs, target })
     }
 
+    /// Adds the directories below `/usr/local` in which GNU ld searches by default.
+    pub(super) fn add_local_dirs(&mut self, tree: &dyn Tree) {
+        let target = Path::new("/usr/local/lib").join(&self.target);
+        let local = [target, "/usr/local/lib64".into(), "/usr/local/lib".into()];
+        self.dirs.extend(local.into_iter().filter(|dir| tree.look(dir).is_ok()));
+    }
+
     /// The path of a file of this release or of its C library.
     pub(super) fn file(&self, tree: &dyn Tree, name: &str) -> Option<PathBuf> {
         self.dirs.iter().map(|dir| dir.join(name)).find(|file| tree.look(file).is_ok())

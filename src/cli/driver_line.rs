@@ -151,12 +151,12 @@ fn begins(list: &str, word: &str) -> bool {
     list.split_ascii_whitespace().any(|known| word.starts_with(known))
 }
 
-/// Translates a command, whose first word is the compiler. `names_linker` is true if the user chose
-/// the linker.
+/// Translates a command, whose first word is the compiler. `linker` is the one that the user
+/// chose.
 pub(super) fn translate(
     command: Vec<OsString>,
     tree: &dyn Tree,
-    names_linker: bool,
+    linker: Option<&str>,
 ) -> Result<DriverLine, String> {
     let mut words = command.into_iter();
     let driver = words.next().unwrap_or_default();
@@ -178,8 +178,12 @@ pub(super) fn translate(
     })?;
     release.dirs.splice(..0, std::mem::take(&mut parts.prefixes));
     let mut out = Vec::new();
-    if !names_linker {
-        out.extend(["--linker".into(), parts.linker.unwrap_or("gnu").into()]);
+    let own_linker = parts.linker.unwrap_or("gnu");
+    if linker.unwrap_or(own_linker) == "gnu" {
+        release.add_local_dirs(tree);
+    }
+    if linker.is_none() {
+        out.extend(["--linker".into(), own_linker.into()]);
     }
     let kind = parts.kind()?;
     parts.write(tree, &release, kind, &mut out)?;
@@ -327,7 +331,7 @@ impl Parts {
         // Each of these options of GCC ends the effect of the earlier ones.
         let earlier = ["-shared", "-static-pie"].into_iter();
         let earlier = earlier.filter(|option| !self.is_gcc && self.outputs.contains(option));
-        let output = earlier.chain(self.outputs.last().copied().into_iter()).next();
+        let output = earlier.chain(self.outputs.last().copied()).next();
         Ok(match (output, self.is_static) {
             (Some(output @ ("-shared" | "-static-pie")), true) => {
                 return Err(format!("{output} -static: not followed\n{HELP}"));

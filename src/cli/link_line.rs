@@ -137,8 +137,8 @@ pub(super) fn expand(arguments: impl Iterator<Item = OsString>) -> ExpandedLine 
     let driver = first.filter(|at| driver_line::is_driver(&out.words[command + at]));
     let driver = driver.map(|at| out.words.split_off(command + at));
     let typed = out.words.split_off(command + 1);
-    let names_linker = typed.iter().any(|word| word.as_bytes().starts_with(b"--linker"));
-    let mut expanded = Expanded { names_linker, ..Expanded::default() };
+    let linker = linker_name(typed.iter());
+    let mut expanded = Expanded { linker, ..Expanded::default() };
     for argument in typed {
         expanded.add(argument, 0);
     }
@@ -194,9 +194,9 @@ fn options_with_values() -> Vec<String> {
 /// A word, and true if it comes from a response file.
 type Word = (OsString, bool);
 
-/// The linker of `--linker`, or lld.
-fn linker_of(words: &[Word]) -> LinkerOption {
-    let mut words = words.iter().map(|(word, _)| word.to_string_lossy());
+/// The value of the last `--linker`.
+fn linker_name<'w>(words: impl Iterator<Item = &'w OsString>) -> Option<String> {
+    let mut words = words.map(|word| word.to_string_lossy());
     let mut name = None;
     while let Some(word) = words.next().filter(|word| *word != "--") {
         match word.strip_prefix("--linker") {
@@ -205,6 +205,12 @@ fn linker_of(words: &[Word]) -> LinkerOption {
             None => {}
         }
     }
+    name
+}
+
+/// The linker of `--linker`, or lld.
+fn linker_of(words: &[Word]) -> LinkerOption {
+    let name = linker_name(words.iter().map(|(word, _)| word));
     let found = name.and_then(|name| LinkerOption::from_str(&name, false).ok());
     found.unwrap_or(LinkerOption::Lld)
 }
@@ -344,8 +350,8 @@ struct Expanded {
     assumed: Vec<String>,
     /// The error for the first command of a compiler that is not followed.
     refused: Option<String>,
-    /// True if the user chose the linker.
-    names_linker: bool,
+    /// The linker that the user chose.
+    linker: Option<String>,
 }
 
 impl Expanded {
@@ -373,7 +379,7 @@ impl Expanded {
         for word in command {
             self.expand_of_driver(word, depth, &mut expanded);
         }
-        match driver_line::translate(expanded, &DiskTree::new(), self.names_linker) {
+        match driver_line::translate(expanded, &DiskTree::new(), self.linker.as_deref()) {
             Ok(line) => {
                 self.assumed.push(line.assumed);
                 line.words.into_iter().for_each(|word| self.add(word, depth + 1));

@@ -204,6 +204,34 @@ fn kinds_of_outputs() {
     }
 }
 
+/// GNU ld finds libraries below `/usr/local`, other linkers do not.
+#[test]
+fn libraries_below_usr_local() {
+    let can_mount = clean("unshare").args(["-rm", "true"]).output();
+    if !has_gcc("libraries_below_usr_local") || !can_mount.is_ok_and(|run| run.status.success()) {
+        return skip("libraries_below_usr_local", "no directory can be mounted");
+    }
+    let lab = lab();
+    std::fs::create_dir(lab.path("local")).expect("a directory");
+    ar(&lab, "rc", "local/libloc.a", &["f.o"]);
+    let program = env!("CARGO_BIN_EXE_linkaudit");
+    for (option, is_there) in [("", true), ("-fuse-ld=lld", false)] {
+        if !is_there && !has("ld.lld") {
+            continue;
+        }
+        let link = format!("gcc {option} m.o -lloc");
+        for command in
+            [format!("{link} -o out"), format!("{program} archive --isolated --sandbox off {link}")]
+        {
+            let script = format!("mount --bind local /usr/local/lib && {command}");
+            let mut shell = clean("unshare");
+            let shell = shell.current_dir(lab.root()).args(["-rm", "sh", "-c", &script]);
+            let output = shell.output().expect("unshare runs");
+            assert_eq!(output.status.success(), is_there, "{command}: {output:?}");
+        }
+    }
+}
+
 #[test]
 fn what_is_assumed_about_compilers() {
     if !has_gcc("what_is_assumed_about_compilers") {
