@@ -50,6 +50,8 @@ const PARALLEL_LOOPS: &str = "-ftree-parallelize-loops=";
 /// The words of the linker for a command of a compiler.
 pub(super) struct DriverLine {
     pub(super) words: Vec<OsString>,
+    /// The linker that the compiler runs.
+    pub(super) linker: &'static str,
     /// What is assumed about the files that the compiler adds.
     pub(super) assumed: String,
 }
@@ -182,9 +184,6 @@ pub(super) fn translate(
     if linker.unwrap_or(own_linker) == "gnu" {
         release.add_local_dirs(tree);
     }
-    if linker.is_none() {
-        out.extend(["--linker".into(), own_linker.into()]);
-    }
     let kind = parts.kind()?;
     parts.write(tree, &release, kind, &mut out)?;
     let (name, what) = (show(driver.as_bytes()), kind.in_words());
@@ -192,7 +191,7 @@ pub(super) fn translate(
     let assumed = format!(
         "assumed: {name} links {what}, and adds the start files and libraries of {dir} to it"
     );
-    Ok(DriverLine { words: out, assumed })
+    Ok(DriverLine { words: out, linker: own_linker, assumed })
 }
 
 /// The error for an option whose effect is not followed.

@@ -191,8 +191,19 @@ fn options_with_values() -> Vec<String> {
     spellings.collect()
 }
 
-/// A word, and true if it comes from a response file.
-type Word = (OsString, bool);
+/// Where a word comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum Origin {
+    /// The command line.
+    #[default]
+    Typed,
+    /// A response file.
+    File,
+    /// The command of a compiler: an option is one of the linker, never one of linkaudit.
+    Compiler,
+}
+
+type Word = (OsString, Origin);
 
 /// The value of the last `--linker`.
 fn linker_name<'w>(words: impl Iterator<Item = &'w OsString>) -> Option<String> {
@@ -222,7 +233,7 @@ fn spelled(words: Vec<Word>, with_values: &[String]) -> (Vec<OsString>, LeftOut)
     let (mut switches, mut warns) = (Switches::default(), None);
     let linker = linker_of(&words);
     let mut words = words.into_iter().peekable();
-    while let Some((word, in_file)) = words.next() {
+    while let Some((word, origin)) = words.next() {
         if word == "--" {
             out.push(word);
             out.extend(words.map(|(word, _)| word));
@@ -230,7 +241,11 @@ fn spelled(words: Vec<Word>, with_values: &[String]) -> (Vec<OsString>, LeftOut)
         }
         let next = words.peek().map(|(next, _)| next.to_string_lossy().into_owned());
         let text = word.to_str().unwrap_or_default().to_owned();
-        let of_output = || in_file.then(|| of_output(&text, next.as_deref())).flatten();
+        let of_output = || match origin {
+            Origin::Typed => None,
+            Origin::File => of_output(&text, next.as_deref()),
+            Origin::Compiler => LinkerWord::of_compiler(&text),
+        };
         let Some(found) = LinkerWord::find(&text, linker).or_else(of_output) else {
             out.push(word);
             if with_values.contains(&text) {
@@ -350,6 +365,8 @@ struct Expanded {
     assumed: Vec<String>,
     /// The error for the first command of a compiler that is not followed.
     refused: Option<String>,
+    /// True while the words of a compiler's command are added.
+    is_of_compiler: bool,
     /// The linker that the user chose.
     linker: Option<String>,
 }
@@ -357,7 +374,12 @@ struct Expanded {
 impl Expanded {
     fn add(&mut self, argument: OsString, depth: usize) {
         let Some(text) = self.read(&argument, depth) else {
-            return self.words.push((argument, depth > 0));
+            let origin = match self.is_of_compiler {
+                true => Origin::Compiler,
+                false if depth > 0 => Origin::File,
+                false => Origin::Typed,
+            };
+            return self.words.push((argument, origin));
         };
         let command = driver_line::command(&text, words).filter(|_| !runs_linker(&text));
         match command {
@@ -382,7 +404,13 @@ impl Expanded {
         match driver_line::translate(expanded, &DiskTree::new(), self.linker.as_deref()) {
             Ok(line) => {
                 self.assumed.push(line.assumed);
+                if self.linker.is_none() {
+                    let linker = format!("--linker={}", line.linker);
+                    self.words.push((linker.into(), Origin::File));
+                }
+                self.is_of_compiler = true;
                 line.words.into_iter().for_each(|word| self.add(word, depth + 1));
+                self.is_of_compiler = false;
             }
             Err(error) => {
                 self.refused.get_or_insert(error);
@@ -437,7 +465,7 @@ fn words(text: &[u8]) -> Vec<OsString> {
 
 #[cfg(test)]
 mod tests {
-    use super::{options_with_values, words};
+    use super::{Origin, options_with_values, words};
     use std::ffi::OsString;
 
     #[test]
@@ -451,7 +479,8 @@ mod tests {
         let line = "-plugin p.so --build-id -m elf_x86_64 -pie -o out a.o -( -static -lx -) -z now \
             -zrelro -z nodefs -h x.so -Ttext 0 -hash-style gnu -o json=f";
         let spelled = |line: &str, in_file: bool| {
-            let list = line.split_whitespace().map(|word| (OsString::from(word), in_file));
+            let origin = if in_file { Origin::File } else { Origin::Typed };
+            let list = line.split_whitespace().map(|word| (OsString::from(word), origin));
             super::spelled(list.collect(), &options_with_values())
         };
         let (found, left_out) = spelled(line, true);
@@ -509,10 +538,12 @@ mod tests {
     /// Repeated switches do not make a long line slow.
     #[test]
     fn repeated_switches() {
-        let words = (0..100_000).flat_map(|_| ["-pie", "a.o"]).map(|word| (word.into(), false));
+        let words =
+            (0..100_000).flat_map(|_| ["-pie", "a.o"]).map(|word| (word.into(), Origin::Typed));
         let (found, _) = super::spelled(words.collect(), &options_with_values());
         assert_eq!(found.len(), 100_001);
-        let words = (0..100_000).flat_map(|_| ["-pie", "-no-pie"]).map(|word| (word.into(), false));
+        let words =
+            (0..100_000).flat_map(|_| ["-pie", "-no-pie"]).map(|word| (word.into(), Origin::Typed));
         let (found, _) = super::spelled(words.collect(), &options_with_values());
         assert!(found.is_empty(), "{found:?}");
     }

@@ -199,6 +199,26 @@ const LETTERS: &[(char, Effect)] = &[
     ('c', Effect::Refused(SCRIPT)),
 ];
 
+/// Options without effect whose names are also options of linkaudit. They count in the commands of
+/// compilers.
+const SHARED_FLAGS: &[&str] = &["-q", "-v", "--verbose", "-verbose"];
+
+/// Options whose value is in the same word or the next one, and whose names are also options of
+/// linkaudit.
+const SHARED_VALUES: &[(&str, Effect)] = &[
+    ("--format", Effect::Refused(FORMAT)),
+    ("-format", Effect::Refused(FORMAT)),
+    ("--output", Effect::None),
+    ("-A", Effect::None),
+    ("-h", Effect::None),
+    ("-j", Effect::None),
+    ("-o", Effect::None),
+];
+
+/// Beginnings of the options of linkers that linkaudit has with the same effect.
+const SHARED: &[&str] = &["-L", "-e", "-l", "-u"];
+
+const UNKNOWN: &str = "this option of the linker is not known\nhelp: leave it out";
 const COMMON: &str = "this treatment of common symbols is not followed\nhelp: leave it out";
 const DIRECTORIES: &str = "these directories are not searched\nhelp: name them with -L DIR";
 pub(super) const ELSEWHERE: &str =
@@ -251,6 +271,27 @@ impl<'t> LinkerWord<'t> {
         let rest = body.get(letter.len_utf8()..).filter(|rest| !rest.is_empty());
         let (_, effect) = LETTERS.iter().find(|(known, _)| *known == letter)?;
         Some(Self { attached: rest, takes_next: rest.is_none(), effect: *effect })
+    }
+
+    /// Finds the option in a word that a compiler passes to the linker, after [`Self::find`] found
+    /// none: linkaudit has options with the same names and other effects.
+    pub(super) fn of_compiler(text: &'t str) -> Option<Self> {
+        let is_shared = SHARED.iter().any(|begin| text.starts_with(begin));
+        if !text.starts_with('-') || text.len() == 1 || is_shared {
+            return None;
+        }
+        if SHARED_FLAGS.contains(&text) {
+            return Some(Self { attached: None, takes_next: false, effect: Effect::None });
+        }
+        let mut of_value = SHARED_VALUES.iter().filter_map(|(name, effect)| {
+            let rest = text.strip_prefix(name)?;
+            let value = if name.len() > 2 { rest.strip_prefix('=') } else { Some(rest) };
+            let attached = value.filter(|value| !value.is_empty());
+            (rest.is_empty() || attached.is_some()).then_some((attached, *effect))
+        });
+        let unknown = (Some(text), Effect::Refused(UNKNOWN));
+        let (attached, effect) = of_value.next().unwrap_or(unknown);
+        Some(Self { attached, takes_next: attached.is_none(), effect })
     }
 }
 

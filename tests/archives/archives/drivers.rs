@@ -81,6 +81,8 @@ const COMMANDS: &[&str] = &[
     "g++ -static m.o -Wl,--whole-archive -L. -lsin -lm -Wl,--no-whole-archive",
     "g++ -shared bits.o",
     "gcc -shared bits.o",
+    "gcc m.o libt.a -u t -Wl,-q,-v,--verbose,-A,x86-64,-j,2,--emit-relocs",
+    "gcc m.o libf.a -Wl,-ox,-h,soname,--output=y,--output,z -Wl,-e,main -Wl,-u,t",
     "gcc o.o",
     "gcc -fopenmp o.o",
     "gcc -fopenmp -fno-openmp o.o",
@@ -245,6 +247,24 @@ fn what_is_assumed_about_compilers() {
     assert!(note.contains(expected), "{note}");
     assert_eq!(note.matches("assumed: ").count(), 1, "{note}");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+/// Options of the linker with the names of options of linkaudit.
+#[test]
+fn linker_options_that_are_refused() {
+    let lab = lab();
+    for (option, begin) in [
+        ("--format=binary,m.c,--format=elf64-x86-64", "--format=binary: the format of the next"),
+        ("--format,binary,m.c", "--format binary: the format of the next"),
+        ("-W,x", "-W: this option of the linker is not known"),
+        ("--why-not", "--why-not: this option of the linker is not known"),
+        ("--root,x", "--root: this option of the linker is not known"),
+    ] {
+        let output = lab.linkaudit(&["archive", "gcc", "m.o", "f.o", &format!("-Wl,{option}")]);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(error.starts_with(&format!("error: {begin}")), "{option}: {error}");
+        assert_eq!(output.status.code(), Some(2), "{option}: {error}");
+    }
 }
 
 /// What cannot be followed is an error that names the next step.
