@@ -1,24 +1,14 @@
 //! Translates a command that links by a compiler, such as `g++ -o x a.o -Wl,--gc-sections -lz`, to
-//! the words of the linker. Build systems record such commands in `link.txt` of CMake and in the
-//! output of `ninja -t commands` and `rustc --print link-args`. The order of words and the
-//! libraries are those of GCC's `LINK_COMMAND_SPEC`. `compilers` finds the files.
+//! the words of the linker. `build_commands` finds the command. The order of words and the libraries
+//! are those of GCC's `LINK_COMMAND_SPEC`. `compilers` finds the files.
 
+use super::build_commands::{HELP, Program};
 use super::compilers::{LinkKind, Release};
-use super::pasted_line::without_version;
 use crate::text::show;
 use crate::tree::Tree;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
-
-/// Names of compilers, without the target before the name and the version after it.
-const DRIVERS: &[&[u8]] = &[b"c++", b"cc", b"clang", b"clang++", b"g++", b"gcc"];
-
-/// Programs that run the compiler that the next word names.
-const LAUNCHERS: &[&[u8]] = &[b":", b"ccache", b"distcc", b"libtool:", b"link:", b"sccache"];
-
-/// Options that compile without a link.
-const COMPILES: &str = "-c -S -E -M -MM -fsyntax-only";
 
 /// Options without effect on the link whose value is the next word.
 const VALUES: &str = "--param -A -D -I -MF -MQ -MT -U -Xassembler -Xclang -Xpreprocessor -aux-info \
@@ -41,9 +31,6 @@ const FIRST: &[&str] = &["-L", "-T", "-e", "-u", "-z"];
 /// Suffixes of files that a compiler translates.
 const SOURCES: &str = "C S c cc cp cpp cxx c++ f f90 i ii m mm s";
 
-const HELP: &str =
-    "help: add -### to the compiler's command, and give the linker's line that it prints";
-
 /// The option of GCC that runs loops in as many threads as its value says.
 const PARALLEL_LOOPS: &str = "-ftree-parallelize-loops=";
 
@@ -54,95 +41,6 @@ pub(super) struct DriverLine {
     pub(super) linker: &'static str,
     /// What is assumed about the files that the compiler adds.
     pub(super) assumed: String,
-}
-
-/// The command in `text` that links by a compiler; `None` if there is none. Other commands in
-/// `text` are ignored. `words` splits a line.
-pub(super) fn command(
-    text: &[u8],
-    words: impl Fn(&[u8]) -> Vec<OsString>,
-) -> Option<Result<Vec<OsString>, String>> {
-    let has_name = |line: &[u8]| {
-        let has = |name: &[u8]| memchr::memmem::find(line, name).is_some();
-        has(b"cc") || has(b"++") || has(b"clang")
-    };
-    let mut found = Vec::new();
-    let mut lines = text.split(|byte| *byte == b'\n');
-    while let Some(line) = lines.next() {
-        let mut line = line.trim_ascii().to_vec();
-        // A backslash at the end of a line continues the command.
-        while line.ends_with(b"\\") {
-            line.pop();
-            let Some(next) = lines.next() else { break };
-            line.push(b' ');
-            line.extend(next.trim_ascii());
-        }
-        if !has_name(&line) {
-            continue;
-        }
-        let words = words(&line);
-        let mut dir = None;
-        for part in words.split(|word| word == "&&" || word == ";") {
-            if let [change, to] = part {
-                dir = (change == "cd").then_some(to).or(dir);
-            }
-            found.extend(link(part).map(|command| (command.to_vec(), dir.cloned())));
-        }
-    }
-    let (command, dir) = found.pop()?;
-    Some(match dir {
-        _ if !found.is_empty() => {
-            Err(format!("{} commands link\nhelp: give one of them", found.len() + 1))
-        }
-        Some(dir) => Err(format!(
-            "cd {}: the compiler reads its files below another directory\n\
-             help: start linkaudit there, and leave it out",
-            show(dir.as_bytes())
-        )),
-        None => Ok(command),
-    })
-}
-
-/// The words of a command from the compiler on; `None` if it is not a compiler that links.
-fn link(command: &[OsString]) -> Option<&[OsString]> {
-    let is_before = |word: &OsString| {
-        let name = word.as_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        is_assignment(word.as_bytes()) || LAUNCHERS.contains(&name)
-    };
-    let first = command.iter().position(|word| !is_before(word))?;
-    let command = &command[first..];
-    let compiles = |word: &OsString| is_one_of(COMPILES, &word.to_string_lossy());
-    let links = command.len() > 1 && !command.iter().any(compiles);
-    (links && is_driver(&command[0])).then_some(command)
-}
-
-/// True for `NAME=VALUE`, which sets a variable of the environment.
-fn is_assignment(word: &[u8]) -> bool {
-    let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    let name = word.iter().position(|byte| *byte == b'=').map(|end| &word[..end]);
-    name.is_some_and(|name| !name.is_empty() && name.iter().all(is_of_name))
-}
-
-/// True for the path of a compiler, such as `/usr/bin/x86_64-linux-gnu-g++-12`.
-pub(super) fn is_driver(program: &OsStr) -> bool {
-    DRIVERS.contains(&Program::of(program).name)
-}
-
-/// The parts of a compiler's path.
-struct Program<'p> {
-    target: Option<&'p [u8]>,
-    name: &'p [u8],
-    version: &'p [u8],
-}
-
-impl<'p> Program<'p> {
-    fn of(program: &'p OsStr) -> Self {
-        let (plain, version) = without_version(program.as_bytes());
-        match plain.iter().rposition(|byte| *byte == b'-') {
-            Some(dash) => Self { target: Some(&plain[..dash]), name: &plain[dash + 1..], version },
-            None => Self { target: None, name: plain, version },
-        }
-    }
 }
 
 fn is_one_of(list: &str, word: &str) -> bool {
@@ -163,6 +61,10 @@ pub(super) fn translate(
     let mut words = command.into_iter();
     let driver = words.next().unwrap_or_default();
     let program = Program::of(&driver);
+    if !program.is_followed() {
+        let driver = show(driver.as_bytes());
+        return Err(format!("{driver}: the files that it adds to each link are not known\n{HELP}"));
+    }
     let mut parts = Parts {
         is_cxx: program.name.ends_with(b"++"),
         is_gcc: !program.name.starts_with(b"clang"),
@@ -414,49 +316,5 @@ impl Parts {
         out.extend(of_c);
         out.extend(libgcc);
         out
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{command, is_driver};
-    use std::ffi::{OsStr, OsString};
-
-    #[test]
-    fn commands_of_build_systems() {
-        let words = |line: &[u8]| -> Vec<OsString> {
-            let text = String::from_utf8_lossy(line).into_owned();
-            text.split_whitespace().map(OsString::from).collect()
-        };
-        let found = |text: &str| {
-            let found = command(text.as_bytes(), words)?;
-            Some(found.map(|command| command.join(OsStr::new(" ")).into_string()))
-        };
-        let link = Some(Ok(Ok("g++ -o x a.o".to_owned())));
-        for text in [
-            "g++ -o x a.o\n",
-            ": && g++ -o x a.o && :\n",
-            "gcc -c a.c -o a.o\n/usr/bin/ar qc b.a b.o\nccache g++ -o x a.o\n",
-            "LC_ALL=C PATH=/bin g++ -o \\\n x a.o\n",
-            "libtool: link: g++ -o x a.o",
-        ] {
-            assert_eq!(found(text), link, "{text}");
-        }
-        for text in ["a.o gcc b.o", "gcc\n", "a.o\nb.o", "gcc -c x.c", "ar qc gcc.a a.o"] {
-            assert_eq!(found(text), None, "{text}");
-        }
-        for text in ["cd /x && g++ -o x a.o", "gcc -o x a.o\ngcc -o y b.o\n"] {
-            assert!(found(text).is_some_and(|found| found.is_err()), "{text}");
-        }
-    }
-
-    #[test]
-    fn names_of_compilers() {
-        for name in ["cc", "/usr/bin/c++", "x86_64-linux-gnu-g++-12", "clang-19", "clang++"] {
-            assert!(is_driver(OsStr::new(name)), "{name}");
-        }
-        for name in ["a.o", "libgcc.a", "ld", "gcc.o", "clang-cpp", "gcc/a"] {
-            assert!(!is_driver(OsStr::new(name)), "{name}");
-        }
     }
 }

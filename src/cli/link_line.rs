@@ -6,7 +6,7 @@
 
 use super::linker_words::{ELSEWHERE, Effect, LinkerWord, NeededSearch, REPORTED, SYMBOLS};
 use super::pasted_line::{runs_linker, words_of_linker};
-use super::{Cli, LinkerOption, driver_line, named};
+use super::{Cli, LinkerOption, build_commands, driver_line, named};
 use crate::id::{FastMap, FastSet};
 use crate::tree::{DiskTree, EntryType, Tree as _};
 use crate::views::archive::PositionalOption;
@@ -134,7 +134,7 @@ pub(super) fn expand(arguments: impl Iterator<Item = OsString>) -> ExpandedLine 
         return out;
     };
     let first = self::command(&out.words[command..], &with_values);
-    let driver = first.filter(|at| driver_line::is_driver(&out.words[command + at]));
+    let driver = first.filter(|at| build_commands::is_driver(&out.words[command + at]));
     let driver = driver.map(|at| out.words.split_off(command + at));
     let typed = out.words.split_off(command + 1);
     let linker = linker_name(typed.iter());
@@ -381,7 +381,8 @@ impl Expanded {
             };
             return self.words.push((argument, origin));
         };
-        let command = driver_line::command(&text, words).filter(|_| !runs_linker(&text));
+        let command =
+            build_commands::command(&text, words, is_here).filter(|_| !runs_linker(&text));
         match command {
             Some(Ok(command)) => self.add_driver(command, depth),
             Some(Err(error)) => {
@@ -438,6 +439,13 @@ impl Expanded {
         self.files.push(file.to_path_buf());
         Some(text)
     }
+}
+
+/// True for the working directory.
+fn is_here(dir: &OsStr) -> bool {
+    let tree = DiskTree::new();
+    let id = |path: &Path| tree.look(path).ok().map(|(_, stat)| (stat.dev, stat.ino));
+    id(Path::new(dir)).is_some_and(|found| id(Path::new(".")) == Some(found))
 }
 
 /// The words of a response file, separated by white space. A word in quotes may contain white

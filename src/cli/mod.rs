@@ -4,6 +4,7 @@
 mod archive;
 mod archive_options;
 mod baseline;
+mod build_commands;
 mod check;
 mod closure;
 pub mod commands;

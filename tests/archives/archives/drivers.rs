@@ -154,6 +154,35 @@ fn commands_that_cmake_writes() {
     }
 }
 
+/// Lines of logs and scripts: what a shell prints with `-x`, and what it runs.
+#[test]
+fn commands_that_shells_run() {
+    if !has_gcc("commands_that_shells_run") {
+        return;
+    }
+    let lab = lab();
+    let link = "gcc m.o libf.a -u t -o out";
+    let here = lab.root().display().to_string();
+    lab.write("script", format!("{link}\n"));
+    let shell = clean("sh").current_dir(lab.root()).args(["-x", "script"]).output();
+    let log = String::from_utf8_lossy(&shell.expect("sh runs").stderr).into_owned();
+    let line = log.lines().next().unwrap_or_default().to_owned();
+    assert_eq!(line, format!("+ {link}"), "{log}");
+    for text in [
+        line,
+        format!("cd {here} && {link}"),
+        format!("{link} 2>&1 | cat # a comment"),
+        format!("env LC_ALL=C {link}; echo"),
+    ] {
+        let output = lab.sh(&format!("{}; true", text.trim_start_matches("+ ")));
+        let text_of_link = [output.stdout, output.stderr].concat();
+        assert!(String::from_utf8_lossy(&text_of_link).contains("nosuch"), "{text}");
+        lab.write("line", format!("{text}\n"));
+        let (answer, _) = archive(&lab.root(), &["-q", "@line"]);
+        assert_eq!(undefined(&answer), BTreeSet::from(["nosuch".to_owned()]), "{text}: {answer}");
+    }
+}
+
 /// What `rustc --print link-args` prints, with the variables of the environment in front.
 #[test]
 fn the_command_of_rustc() {
@@ -276,6 +305,8 @@ fn commands_that_are_refused() {
         ("gcc -fsanitize=address m.o", "-fsanitize=address: its effect"),
         ("gcc --sysroot=/x m.o", "--sysroot=/x: its effect"),
         ("gcc -m32 m.o", "-m32: its effect"),
+        ("gfortran m.o", "gfortran: the files that it adds to each link are not known"),
+        ("/opt/bin/mpicc m.o", "/opt/bin/mpicc: the files that it adds"),
         ("gcc -static -static-pie m.o", "-static-pie -static: not followed"),
         ("gcc -shared -static m.o", "-shared -static: not followed"),
         ("clang -fopenmp m.o", "-fopenmp: its effect"),
