@@ -8,6 +8,7 @@ use crate::cover::{Demand, OutputKind};
 use crate::format::archive::Global;
 use crate::format::elf::Target;
 use crate::format::elf::tables::Symbol;
+use crate::text::show;
 use object::elf;
 
 /// True if the member refers to the symbol and does not define it.
@@ -24,6 +25,20 @@ pub(super) fn holds_address(demand: Demand, is_writable: bool) -> bool {
         Demand::Word => !is_writable,
         Demand::Nothing | Demand::ProgramTls => false,
     }
+}
+
+/// True for a distance that GNU ld and lld leave to the loader, and that glibc does not compute.
+pub(super) fn is_unloadable(target: Target, (kind, is_writable): (u32, bool)) -> bool {
+    target.machine == elf::EM_X86_64.0 && kind == elf::R_X86_64_PC64.0 && is_writable
+}
+
+/// The options of the link that bind the name to the definition in the output, in words.
+pub(super) fn unless_bound(global: &Global, name: &[u8]) -> String {
+    let name = show(name);
+    // The type of the definition is not known for a reference.
+    let may_be_function = is_reference(global) || elf::SymbolType(global.kind) == elf::STT_FUNC;
+    let or = if may_be_function { " or -Bsymbolic-functions binds it" } else { "" };
+    format!(" unless a version script hides {name}{or}")
 }
 
 /// The reason why a program of this kind cannot hold the address of a library's symbol, in words.

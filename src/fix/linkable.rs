@@ -415,16 +415,18 @@ impl<'a> LinkableCheck<'a> {
                 let of = global.map(|global| format!(" for {}", show(facts.name(global))));
                 let kind = relocation_name(target, relocation.kind);
                 let of = of.unwrap_or_default();
-                let who = rejecting(target, demand);
-                // A linked file does not record its version script.
+                let who = match imports::is_unloadable(target, (relocation.kind, use_of_name.2)) {
+                    true => "glibc does not load the output of GNU ld and lld",
+                    false => rejecting(target, demand),
+                };
+                // A linked file records neither its version script nor -Bsymbolic-functions.
                 let is_hideable = |global: &&Global| {
                     let is_own = !imports::is_reference(global);
                     demand == Demand::Distance
                         && (is_own || self.is_defined_in_file(facts.name(global)))
                 };
-                let hidden = global.filter(is_hideable).map(|global| facts.name(global));
-                let unless =
-                    hidden.map(|name| format!(" unless a version script hides {}", show(name)));
+                let hidden = global.filter(is_hideable);
+                let unless = hidden.map(|global| imports::unless_bound(global, facts.name(global)));
                 let unless = unless.unwrap_or_default();
                 return Some(format!("{what} ({kind}{of}): {who}{unless}"));
             }

@@ -50,6 +50,40 @@ fn local_and_hidden_names() {
     }
 }
 
+/// `-Bsymbolic-functions` binds functions. The distance to another object's definition is left to
+/// the loader if it has 64 bits and is in writable data, but glibc does not compute it.
+#[test]
+fn distances_in_shared_objects() {
+    let lab = Lab::new();
+    let function = ".globl h\n.type h, @function\nh: ret\n";
+    member(&lab, "user", ".globl own\nown: call g@PLT\nret\n");
+    member(&lab, "near", &format!(".globl g\ng: leaq h(%rip), %rax\nret\n{function}"));
+    member(&lab, "far", &format!(".globl g\ng: ret\n.data\n.quad h - .\n.text\n{function}"));
+    lab.write("m.c", "int main(void) { return 0; }\n");
+    tool(&lab, "gcc -o m m.c");
+    tool(&lab, "ld -shared -o lib.so user.o");
+    for (name, links, expected) in [
+        ("near", false, "(R_X86_64_PC32 for h): no linker accepts it"),
+        ("far", true, "(R_X86_64_PC64 for h): glibc does not load the output of GNU ld and lld"),
+    ] {
+        tool(&lab, "rm -rf parts");
+        archive(&lab, OsStr::new("parts/libg.a"), &[&*format!("{name}.o")]);
+        for linker in ["ld.bfd", "ld.lld"].into_iter().filter(|name| has(name)) {
+            for (option, is_bound) in [("", false), ("-Bsymbolic-functions", true)] {
+                let link = format!("{linker} -shared {option} -o new.so user.o parts/libg.a");
+                let is_linked = lab.sh(&format!("{link} 2>/dev/null"));
+                assert_eq!(is_linked.status.success(), links || is_bound, "{link}");
+                let is_loaded = lab.sh(&format!("{link} 2>/dev/null && LD_PRELOAD=./new.so ./m"));
+                assert_eq!(is_loaded.status.success(), is_bound, "{link}");
+            }
+        }
+        let (is_verified, doubts) = verified(&lab, "lib.so");
+        let expected =
+            format!("{expected} unless a version script hides h or -Bsymbolic-functions binds it");
+        assert!(!is_verified && doubts.contains(&expected), "{doubts}");
+    }
+}
+
 /// A linked file does not record its version script, which may hide a definition. Linkers then
 /// accept the distance to it.
 #[test]
