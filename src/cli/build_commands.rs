@@ -126,8 +126,7 @@ pub(super) fn command(
 
 /// The error for more than one command, by their outputs.
 fn several(outputs: &[OsString]) -> String {
-    let names: Vec<_> =
-        outputs.iter().take(MOST_NAMED).map(|name| show(name.as_bytes()).to_string()).collect();
+    let names: Vec<_> = outputs.iter().take(MOST_NAMED).map(|name| show(name.as_bytes())).collect();
     let more = match outputs.len().saturating_sub(MOST_NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),

@@ -374,10 +374,12 @@ struct Expanded {
 impl Expanded {
     fn add(&mut self, argument: OsString, depth: usize) {
         let Some(text) = self.read(&argument, depth) else {
-            let origin = match self.is_of_compiler {
-                true => Origin::Compiler,
-                false if depth > 0 => Origin::File,
-                false => Origin::Typed,
+            let origin = if self.is_of_compiler {
+                Origin::Compiler
+            } else if depth > 0 {
+                Origin::File
+            } else {
+                Origin::Typed
             };
             return self.words.push((argument, origin));
         };

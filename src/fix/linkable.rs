@@ -415,9 +415,10 @@ impl<'a> LinkableCheck<'a> {
                 let of = global.map(|global| format!(" for {}", show(facts.name(global))));
                 let kind = relocation_name(target, relocation.kind);
                 let of = of.unwrap_or_default();
-                let who = match imports::is_unloadable(target, (relocation.kind, use_of_name.2)) {
-                    true => "glibc does not load the output of GNU ld and lld",
-                    false => rejecting(target, demand),
+                let who = if imports::is_unloadable(target, (relocation.kind, use_of_name.2)) {
+                    "glibc does not load the output of GNU ld and lld"
+                } else {
+                    rejecting(target, demand)
                 };
                 // A linked file records neither its version script nor -Bsymbolic-functions.
                 let is_hideable = |global: &&Global| {
