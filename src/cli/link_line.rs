@@ -199,7 +199,8 @@ enum Origin {
     Typed,
     /// A response file.
     File,
-    /// The command of a compiler: an option is one of the linker, never one of linkaudit.
+    /// The command of a compiler or a linker: an option is one of the linker, never one of
+    /// linkaudit.
     Compiler,
 }
 
@@ -365,7 +366,7 @@ struct Expanded {
     assumed: Vec<String>,
     /// The error for the first command of a compiler that is not followed.
     refused: Option<String>,
-    /// True while the words of a compiler's command are added.
+    /// True while the words of a command of a compiler or a linker are added.
     is_of_compiler: bool,
     /// The linker that the user chose.
     linker: Option<String>,
@@ -391,9 +392,12 @@ impl Expanded {
                 self.refused.get_or_insert(error);
             }
             None => {
+                let is_outer = self.is_of_compiler;
+                self.is_of_compiler |= runs_linker(&text);
                 for word in words_of_linker(&text).into_iter().flat_map(words) {
                     self.add(word, depth + 1);
                 }
+                self.is_of_compiler = is_outer;
             }
         }
     }

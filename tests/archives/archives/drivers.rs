@@ -296,6 +296,27 @@ fn linker_options_that_are_refused() {
     }
 }
 
+/// In the line of a linker, options are those of the linker, even if linkaudit has them too.
+#[test]
+fn lines_of_linkers_have_no_options_of_linkaudit() {
+    let lab = lab();
+    let run = |line: &str| {
+        lab.write("line", line.as_bytes());
+        let output = lab.linkaudit(&["archive", "--linker", "gnu", "-v", "@line"]);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let (status, plain, error) = run("/usr/bin/ld -o x m.o f.o\n");
+    assert!(matches!(status, Some(0 | 1)), "{error}");
+    for options in ["-q", "-v", "--verbose", "-A x86-64"] {
+        let (with, text, error) = run(&format!("/usr/bin/ld {options} -o x m.o f.o\n"));
+        assert_eq!((with, &text), (status, &plain), "{options}: {error}");
+    }
+    let (status, _, error) = run("/usr/bin/ld --format=binary m.o f.o\n");
+    assert!(error.starts_with("error: --format=binary: the format of the next"), "{error}");
+    assert_eq!(status, Some(2), "{error}");
+}
+
 /// What cannot be followed is an error that names the next step.
 #[test]
 fn commands_that_are_refused() {
