@@ -29,8 +29,8 @@ use std::os::unix::ffi::OsStrExt as _;
 const LIBC: &[u8] = b"libc.so.6";
 
 impl Audit {
-    /// The C library that the compiler adds to a new link of `file`. `None` if `file` needs it
-    /// already, or if there is no evidence that a compiler adds it.
+    /// The C library that the compiler adds to a new link of `file`. `None` if `file` already needs
+    /// it, and `None` without evidence that a compiler linked `file` with it.
     pub fn implied_libc(&self, file: FileId) -> Option<FileId> {
         self.implied_libc.get(&file).copied()
     }

@@ -12,7 +12,8 @@ use std::path::PathBuf;
 
 /// Options without effect on the link whose value is the next word.
 const VALUES: &str = "--param -A -D -I -MF -MQ -MT -U -Xassembler -Xclang -Xpreprocessor -aux-info \
-    -dumpbase -dumpbase-ext -dumpdir -idirafter -imacros -include -iprefix -iquote -isystem -h -o";
+    -dumpbase -dumpbase-ext -dumpdir -idirafter -imacros -include -iprefix -iquote -isystem -h -o \
+    -wrapper";
 
 /// Beginnings of options with an effect that is not followed: they add libraries, or choose other
 /// files.

@@ -384,8 +384,9 @@ impl Expanded {
             };
             return self.words.push((argument, origin));
         };
+        let is_of_linker = runs_linker(&text);
         let command =
-            build_commands::command(&text, words, is_here).filter(|_| !runs_linker(&text));
+            if is_of_linker { None } else { build_commands::command(&text, words, is_here) };
         match command {
             Some(Ok(command)) => self.add_driver(command, depth),
             Some(Err(error)) => {
@@ -393,7 +394,7 @@ impl Expanded {
             }
             None => {
                 let is_outer = self.is_of_compiler;
-                self.is_of_compiler |= runs_linker(&text);
+                self.is_of_compiler |= is_of_linker;
                 for word in words_of_linker(&text).into_iter().flat_map(words) {
                     self.add(word, depth + 1);
                 }

@@ -4,7 +4,8 @@
 use super::branches::parts_of;
 use super::place::{Choice, Output};
 use super::targets::{Neighbours, is_named_like};
-use crate::format::deps_list::{Fate, Links, Set, Trace};
+use crate::format::deps_list::{Fate, Joins, Links, Set, Trace};
+use crate::id::FastSet;
 use crate::text::{show, show_path};
 
 /// A variable or target, with the indices of its sets that a name joins.
@@ -74,12 +75,12 @@ impl<'a> Choice<'a> {
         links.any(|links| traced.trace.is_partial(&sets, links)).then(why)
     }
 
-    /// Follows a new name of the sets that `joins` accepts to the links of `outputs`.
+    /// Follows a new name of the sets whose indices `joins` accepts to the links of `outputs`.
     pub(super) fn trace(
         &self,
         outputs: &[Output<'_>],
         name: &[u8],
-        joins: &dyn Fn(&Set) -> bool,
+        joins: &Joins<'_>,
     ) -> Traced<'a> {
         let trace = self.needs.trace((self.whole(), self.list), (name, joins));
         let links = |output: &Output<'_>| {
@@ -100,18 +101,22 @@ impl<'a> Choice<'a> {
         groups: &[&'a [u8]],
         (name, neighbours): (&[u8], &Neighbours<'_>),
     ) -> (Vec<Joined<'a>>, Traced<'a>) {
-        let traced = self.trace(outputs, name, &|set| groups.contains(&&*set.name));
+        let sets = self.list.sets().iter().enumerate();
+        let all = sets.filter(|(_, set)| groups.contains(&&*set.name)).map(|(at, _)| at);
+        let all: FastSet<usize> = all.collect();
+        let traced = self.trace(outputs, name, &|set| all.contains(&set));
         let is_kept = |set: usize| !matches!(self.fate(&traced, outputs, set), Fate::Removed(_));
         let parts = |group: &'a [u8]| {
             let word = (group, name, &is_kept as &dyn Fn(usize) -> bool);
             (group, parts_of(self.audit, self.list, word, self.fat, neighbours))
         };
         let joined: Vec<Joined<'a>> = groups.iter().copied().map(parts).collect();
-        let is_part = |set: &Set| {
-            let mut parts = joined.iter().flat_map(|(_, parts)| parts);
-            parts.any(|at| self.list.sets().get(*at).is_some_and(|part| part.is(set)))
-        };
-        let traced = self.trace(outputs, name, &is_part);
+        let parts: FastSet<usize> =
+            joined.iter().flat_map(|(_, parts)| parts.iter().copied()).collect();
+        if parts == all {
+            return (joined, traced);
+        }
+        let traced = self.trace(outputs, name, &|set| parts.contains(&set));
         (joined, traced)
     }
 }

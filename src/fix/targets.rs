@@ -270,8 +270,8 @@ impl LinkNeeds {
         out
     }
 
-    /// Follows a new name of the sets of `list` that `joins` accepts through the file to the links.
-    /// `whole` is the list with all sets.
+    /// Follows a new name through the file to the links. The name joins the sets of `list` whose
+    /// indices `joins` accepts. `whole` is the list with all sets.
     pub(super) fn trace<'l>(
         &self,
         (whole, list): (&'l DepsList, &DepsList),

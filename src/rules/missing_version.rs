@@ -30,11 +30,12 @@ const DOCS: &str = "\
 ## What it does
 
 Compares every version that an object needs of a library (`.gnu.version_r`) with the versions that the
-library defines (`.gnu.version_d`). The library is the file that the loader takes. Other libraries of that name in the
-audited paths and in `--lib-path` are candidates if they define all versions that the object needs. There are no
-candidates for a need with a slash, which the loader does not search for, nor for glibc, which works only with its own
-loader. If another object has loaded the library before, the reason of the candidate names
-that object.
+library defines (`.gnu.version_d`). The library is the file that the loader takes.
+
+Other libraries of that name in the audited paths and in `--lib-path` are candidates if they define all versions that
+the object needs. A need with a slash has no candidates, because the loader does not search for it. The libraries of
+glibc have none either, because they work only with their own loader. If another object loaded the library first, the
+reason of the candidate names that object.
 
 ## Why it matters
 

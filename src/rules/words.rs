@@ -310,7 +310,7 @@ const GLIBC: [&[u8]; 9] = [
 /// True for the name of a library that works only with the loader of the same build of glibc, and
 /// for the name of the loader.
 pub(crate) fn is_of_glibc(name: &[u8]) -> bool {
-    GLIBC.contains(&name) || name.starts_with(b"ld-linux") || name.starts_with(b"ld64.so")
+    GLIBC.contains(&name) || Libc::Glibc.has_loader(name)
 }
 
 /// `bytes` as a word of a shell command, quoted if necessary; `None` if they contain characters

@@ -30,6 +30,7 @@ use std::process::{Command, Output};
 /// `.ci/run`) allows only these to be skipped.
 pub const MAY_SKIP: &[(&str, &str)] = &[
     ("cache_in_a_mount_namespace", "needs a private /etc: root and unshare(CLONE_NEWNS)"),
+    ("libraries_below_usr_local", "needs a private mount namespace: unshare(CLONE_NEWUSER)"),
     ("cmake_packages", "needs root for chroot"),
     ("debian_hosts", "needs root for chroot"),
     ("debian_inferred", "needs root for chroot"),

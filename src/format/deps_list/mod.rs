@@ -337,11 +337,6 @@ impl Set {
         self.entries.iter().chain(&self.mentions).map(|entry| &*entry.name)
     }
 
-    /// True if `other` has the values of the same command.
-    pub fn is(&self, other: &Self) -> bool {
-        self.number == other.number
-    }
-
     /// Number of names that [`DepsList::identify`] marked.
     pub fn known(&self) -> usize {
         self.entries.iter().chain(&self.mentions).filter(|entry| entry.is_known).count()

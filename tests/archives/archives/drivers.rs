@@ -36,11 +36,12 @@ fn lab() -> Lab {
     lab
 }
 
-/// Skips the test where GCC has other files than on Debian.
-fn has_gcc(test: &str) -> bool {
-    let is_there = has("g++") && std::path::Path::new("/usr/lib/gcc/x86_64-linux-gnu").is_dir();
+/// Skips the test where GCC has other files than on Debian, or where one of `tools` is missing.
+fn has_gcc(test: &str, tools: &[&str]) -> bool {
+    let is_of_debian = std::path::Path::new("/usr/lib/gcc/x86_64-linux-gnu").is_dir();
+    let is_there = is_of_debian && has("g++") && tools.iter().all(|tool| has(tool));
     if !is_there {
-        skip(test, "there is no GCC of Debian");
+        skip(test, &format!("needs the GCC of Debian, {}", tools.join(", ")));
     }
     is_there
 }
@@ -51,6 +52,7 @@ const COMMANDS: &[&str] = &[
     "gcc m.o -L. -lf",
     "cc -O2 -fPIC -m64 -g -Wall -DX=1 -I . m.o",
     "gcc m.o -Wl,--whole-archive libf.a -Wl,--no-whole-archive -pthread",
+    "gcc -wrapper env m.o libf.a",
     "gcc m.o -Xlinker --whole-archive libf.a",
     "gcc m.o -Wl,--whole-archive,libf.a,--no-whole-archive",
     "gcc -static m.o libf.a",
@@ -96,15 +98,12 @@ const COMMANDS: &[&str] = &[
 
 #[test]
 fn commands_link_what_compilers_link() {
-    if !has_gcc("commands_link_what_compilers_link") {
+    if !has_gcc("commands_link_what_compilers_link", &["ld.lld"]) {
         return;
     }
     let lab = lab();
     for command in COMMANDS {
         let words: Vec<&str> = command.split(' ').collect();
-        if command.contains("lld") && !has("ld.lld") {
-            continue;
-        }
         let expected = theirs(&lab, words[0], &words[1..]);
         // Options of linkaudit come before the command.
         let output = lab.linkaudit(&[&["archive", "-q", "--format", "json"], &words[..]].concat());
@@ -121,7 +120,7 @@ fn commands_link_what_compilers_link() {
 /// What CMake writes for its two generators: a line in `link.txt`, and commands of ninja.
 #[test]
 fn commands_that_cmake_writes() {
-    if !has_gcc("commands_that_cmake_writes") || !has("cmake") || !has("ninja") {
+    if !has_gcc("commands_that_cmake_writes", &["cmake", "make", "ninja"]) {
         return;
     }
     let lab = lab();
@@ -132,9 +131,6 @@ fn commands_that_cmake_writes() {
          set_target_properties(x PROPERTIES BUILD_RPATH \"\\$ORIGIN/a b\")\n",
     );
     for (generator, program) in [("Unix Makefiles", "make"), ("Ninja", "ninja")] {
-        if !has(program) {
-            continue;
-        }
         let dir = lab.path(program);
         run(clean("cmake").current_dir(lab.root()).args(["-G", generator, "-B"]).arg(&dir));
         // The link of the program fails, because nothing defines `nosuch`.
@@ -157,7 +153,7 @@ fn commands_that_cmake_writes() {
 /// Lines of logs and scripts: what a shell prints with `-x`, and what it runs.
 #[test]
 fn commands_that_shells_run() {
-    if !has_gcc("commands_that_shells_run") {
+    if !has_gcc("commands_that_shells_run", &[]) {
         return;
     }
     let lab = lab();
@@ -186,7 +182,7 @@ fn commands_that_shells_run() {
 /// What `rustc --print link-args` prints, with the variables of the environment in front.
 #[test]
 fn the_command_of_rustc() {
-    if !has_gcc("the_command_of_rustc") || !has("rustc") {
+    if !has_gcc("the_command_of_rustc", &["rustc"]) {
         return;
     }
     let lab = Lab::new();
@@ -202,7 +198,7 @@ fn the_command_of_rustc() {
 /// The kind of the output, by the start files of the line that `gcc -###` prints.
 #[test]
 fn kinds_of_outputs() {
-    if !has_gcc("kinds_of_outputs") {
+    if !has_gcc("kinds_of_outputs", &[]) {
         return;
     }
     let lab = lab();
@@ -238,8 +234,11 @@ fn kinds_of_outputs() {
 /// GNU ld finds libraries below `/usr/local`, other linkers do not.
 #[test]
 fn libraries_below_usr_local() {
-    let can_mount = clean("unshare").args(["-rm", "true"]).output();
-    if !has_gcc("libraries_below_usr_local") || !can_mount.is_ok_and(|run| run.status.success()) {
+    if !has_gcc("libraries_below_usr_local", &["ld.lld", "unshare"]) {
+        return;
+    }
+    let can_mount = clean("unshare").args(["-rm", "true"]).status();
+    if !can_mount.is_ok_and(|status| status.success()) {
         return skip("libraries_below_usr_local", "no directory can be mounted");
     }
     let lab = lab();
@@ -247,9 +246,6 @@ fn libraries_below_usr_local() {
     ar(&lab, "rc", "local/libloc.a", &["f.o"]);
     let program = env!("CARGO_BIN_EXE_linkaudit");
     for (option, is_there) in [("", true), ("-fuse-ld=lld", false)] {
-        if !is_there && !has("ld.lld") {
-            continue;
-        }
         let link = format!("gcc {option} m.o -lloc");
         for command in
             [format!("{link} -o out"), format!("{program} archive --isolated --sandbox off {link}")]
@@ -265,7 +261,7 @@ fn libraries_below_usr_local() {
 
 #[test]
 fn what_is_assumed_about_compilers() {
-    if !has_gcc("what_is_assumed_about_compilers") {
+    if !has_gcc("what_is_assumed_about_compilers", &[]) {
         return;
     }
     let lab = lab();
@@ -276,6 +272,16 @@ fn what_is_assumed_about_compilers() {
     assert!(note.contains(expected), "{note}");
     assert_eq!(note.matches("assumed: ").count(), 1, "{note}");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+/// The error of a command that is refused. It starts with `begin`.
+fn refused(lab: &Lab, command: &str, begin: &str) -> String {
+    let words: Vec<&str> = command.split(' ').collect();
+    let output = lab.linkaudit(&[&["archive"], &words[..]].concat());
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(error.starts_with(&format!("error: {begin}")), "{command}: {error}");
+    assert_eq!(output.status.code(), Some(2), "{command}: {error}");
+    error
 }
 
 /// Options of the linker with the names of options of linkaudit.
@@ -289,10 +295,7 @@ fn linker_options_that_are_refused() {
         ("--why-not", "--why-not: this option of the linker is not known"),
         ("--root,x", "--root: this option of the linker is not known"),
     ] {
-        let output = lab.linkaudit(&["archive", "gcc", "m.o", "f.o", &format!("-Wl,{option}")]);
-        let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(error.starts_with(&format!("error: {begin}")), "{option}: {error}");
-        assert_eq!(output.status.code(), Some(2), "{option}: {error}");
+        refused(&lab, &format!("gcc m.o f.o -Wl,{option}"), begin);
     }
 }
 
@@ -336,11 +339,7 @@ fn commands_that_are_refused() {
         ("nosuch-linux-gnu-gcc m.o", "nosuch-linux-gnu-gcc: the files that it adds"),
         ("gcc-1.2 m.o", "gcc-1.2: the files that it adds"),
     ] {
-        let words: Vec<&str> = command.split(' ').collect();
-        let output = lab.linkaudit(&[&["archive"], &words[..]].concat());
-        let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(error.starts_with(&format!("error: {begin}")), "{command}: {error}");
+        let error = refused(&lab, command, begin);
         assert!(error.contains("\nhelp: add -### "), "{command}: {error}");
-        assert_eq!(output.status.code(), Some(2), "{command}: {error}");
     }
 }

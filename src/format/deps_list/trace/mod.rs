@@ -33,8 +33,8 @@ use value::Word;
 /// search takes too long.
 pub type Matcher<'m> = dyn Fn(&[u8], &[u8]) -> Option<bool> + 'm;
 
-/// True for a set that a new name joins.
-pub type Joins<'j> = dyn Fn(&Set) -> bool + 'j;
+/// True for the index of a set that a new name joins.
+pub type Joins<'j> = dyn Fn(usize) -> bool + 'j;
 
 /// The result of following one new name from the sets of a file to the links of targets.
 pub struct Trace<'l> {
@@ -90,8 +90,8 @@ struct NewWord {
 }
 
 impl DepsList {
-    /// Follows `name` in at most `most` steps, as if it were added to the sets of `identified` that
-    /// `joins` accepts. Other sets have it only if they list it. `identified` is this list after
+    /// Follows `name` in at most `most` steps, as if it were added to the sets of `identified` whose
+    /// indices `joins` accepts. Other sets have it only if they list it. `identified` is this list after
     /// [`Self::identify`], perhaps without some of the sets.
     pub fn trace(
         &self,
@@ -107,7 +107,7 @@ impl DepsList {
             let known = set.entries.iter().filter(|entry| entry.is_known);
             let siblings = known.filter_map(written).filter(|other| *other != word).collect();
             let archive = set.is_components.then(|| name.to_vec());
-            let is_added = joins(set);
+            let is_added = joins(at);
             news.insert(set.number, NewWord { text: word, archive, siblings, is_added });
         }
         let program = self.program();
