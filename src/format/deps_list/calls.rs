@@ -1,5 +1,6 @@
 //! Reads lists in the calls of functions and macros: those of the file, if they link some of their
-//! arguments, and the commands of LLVM. `trace` decides if the links get the arguments.
+//! arguments, also by calls of each other, and the commands of LLVM. `trace` decides if the links
+//! get the arguments.
 
 use super::helpers::{Helper, Helpers, Link, Values};
 use super::scan::{Scan, Scanned, is_scope};
@@ -11,6 +12,8 @@ use std::collections::BTreeSet;
 
 /// Maximum number of links in one function that are read.
 const MOST_LINKS: usize = 20;
+/// Maximum number of functions with the same name that are compared.
+const MOST_ALIKE: usize = 8;
 
 impl Scan<'_> {
     /// Reads a command, which may begin, end or belong to the body of a function.
@@ -29,13 +32,18 @@ impl Scan<'_> {
             (b"endfunction" | b"endmacro", _) => {
                 let Some(helper) = helpers.open.pop() else { return };
                 let name = helper.name.to_ascii_lowercase();
-                let is_new = !helpers.known.contains_key(&name);
                 out.arguments.extend(helper.variables.keys().cloned());
-                helpers.known.insert(name, Some(helper).filter(|_| is_new));
+                let alike = helpers.known.entry(name).or_default();
+                if alike.len() <= MOST_ALIKE {
+                    alike.push(helper);
+                }
             }
-            _ => {
+            (name, _) => {
                 if let Some(open) = helpers.open.last_mut() {
                     open.note(self, variables);
+                    for called in helpers.known.get(name).into_iter().flatten() {
+                        open.call(self, called);
+                    }
                 }
             }
         }
@@ -43,35 +51,58 @@ impl Scan<'_> {
 
     /// The sets in a call of a helper, or after the keywords of LLVM's commands.
     pub(super) fn called(&self, helpers: &Helpers) -> Vec<Set> {
-        let helper = helpers.known.get(&self.name()).and_then(Option::as_ref);
-        let found = helper.map(|helper| helper.sets(self)).unwrap_or_default();
+        let all = helpers.known.get(&self.name()).map_or(&[][..], Vec::as_slice);
+        let mut others: Vec<Vec<Set>> = all.iter().map(|helper| helper.sets(self)).collect();
+        others.arrange_by_key(Vec::len);
+        let mut found = others.pop().unwrap_or_default();
+        let is_found = |set: &Set| {
+            found.iter().any(|other| (&other.name, &other.body) == (&set.name, &set.body))
+        };
+        // It is unknown which function of this name CMake calls.
+        if all.len() > MOST_ALIKE || !others.iter().flatten().all(is_found) {
+            found.clear();
+        }
         if found.is_empty() { keywords(self) } else { found }
     }
 
-    /// The set of `set_property(TARGET NAME APPEND PROPERTY LINK_LIBRARIES …)`. The same for
-    /// `INTERFACE_LINK_LIBRARIES`.
-    pub(super) fn property(&self) -> Vec<Set> {
-        let is = |word: &Argument, text: &[u8]| self.word(word) == text;
-        match self.arguments() {
-            [kind, target, append, property, name, values @ ..]
-                if is(kind, b"TARGET")
-                    && is(append, b"APPEND")
-                    && is(property, b"PROPERTY")
-                    && !values.is_empty() =>
-            {
-                let is_interface = match self.word(name) {
-                    b"LINK_LIBRARIES" => false,
-                    b"INTERFACE_LINK_LIBRARIES" => true,
-                    _ => return Vec::new(),
-                };
-                let target = self.bytes(&target.inside);
-                let mut set = self.values(target, values, name.span.end, SetCommand::Link);
-                (set.is_private, set.is_interface) = (!is_interface, is_interface);
-                vec![set]
-            }
-            _ => Vec::new(),
-        }
+    /// The set of `set_property(TARGET NAME PROPERTY LINK_LIBRARIES …)`.
+    pub(super) fn property(&self) -> Option<Set> {
+        let Property { target, name, values, is_interface } = self.linked_property()?;
+        let target = self.bytes(&target.inside);
+        let mut set = self.values(target, values, name.span.end, SetCommand::Link);
+        (set.is_private, set.is_interface) = (!is_interface, is_interface);
+        Some(set)
     }
+
+    /// Reads `set_property(TARGET NAME [APPEND] PROPERTY LINK_LIBRARIES …)`, and the same for
+    /// `INTERFACE_LINK_LIBRARIES`. `None` for other properties.
+    fn linked_property(&self) -> Option<Property<'_>> {
+        let is = |word: &Argument, text: &[u8]| self.word(word) == text;
+        let [kind, target, rest @ ..] = self.arguments() else { return None };
+        let rest = match rest {
+            [append, rest @ ..] if is(append, b"APPEND") => rest,
+            rest => rest,
+        };
+        let [property, name, values @ ..] = rest else { return None };
+        if !is(kind, b"TARGET") || !is(property, b"PROPERTY") || values.is_empty() {
+            return None;
+        }
+        let is_interface = match self.word(name) {
+            b"LINK_LIBRARIES" => false,
+            b"INTERFACE_LINK_LIBRARIES" => true,
+            _ => return None,
+        };
+        Some(Property { target, name, values, is_interface })
+    }
+}
+
+/// The libraries that a command gives to a property of a target.
+struct Property<'s> {
+    target: &'s Argument,
+    /// The name of the property.
+    name: &'s Argument,
+    values: &'s [Argument],
+    is_interface: bool,
 }
 
 impl Helper {
@@ -97,7 +128,35 @@ impl Helper {
             (name, [target, values @ ..]) if name.ends_with(b"target_link_libraries") => {
                 self.link(scan, target, values);
             }
+            (b"set_property", _) => {
+                if let Some(found) = scan.linked_property() {
+                    let target = scan.bytes(&found.target.inside).to_vec();
+                    let scope = (!found.is_interface, found.is_interface);
+                    self.link_values(scan, &target, found.values, scope);
+                }
+            }
             _ => {}
+        }
+    }
+
+    /// Reads a call of another helper in the body: the arguments that `called` links.
+    fn call(&mut self, scan: &Scan<'_>, called: &Self) {
+        for link in &called.links {
+            let scope = (link.is_private, link.is_interface);
+            for (_, values, _) in called.arguments(scan, &link.values) {
+                match &link.target {
+                    Some(target) => {
+                        if let Some(target) = called.replaced(scan, target) {
+                            self.link_values(scan, &target, values, scope);
+                        }
+                    }
+                    None => {
+                        if let [target, values @ ..] = values {
+                            self.link(scan, target, values);
+                        }
+                    }
+                }
+            }
         }
     }
 
@@ -133,23 +192,38 @@ impl Helper {
     }
 
     fn link(&mut self, scan: &Scan<'_>, target: &Argument, values: &[Argument]) {
-        let (mut is_private, mut is_interface) = (false, false);
         if values.is_empty() {
             let Some(values) = self.values(scan, target).cloned() else { return };
-            self.links.push(Link { target: None, values, is_private, is_interface });
+            self.add(Link { target: None, values, is_private: false, is_interface: false });
             return;
         }
+        self.link_values(scan, scan.bytes(&target.inside), values, (false, false));
+    }
+
+    /// Notes the arguments among `values`, which a command of the body links with `target`. The
+    /// scope before the first keyword: true if it is `PRIVATE`, and true if it is `INTERFACE`.
+    fn link_values(
+        &mut self,
+        scan: &Scan<'_>,
+        target: &[u8],
+        values: &[Argument],
+        (mut is_private, mut is_interface): (bool, bool),
+    ) {
         for value in values {
             let word = scan.word(value);
             if is_scope(word) {
                 is_private = matches!(word, b"PRIVATE" | b"LINK_PRIVATE");
                 is_interface = matches!(word, b"INTERFACE" | b"LINK_INTERFACE_LIBRARIES");
-            } else if let Some(values) = self.values(scan, value).cloned()
-                && self.links.len() < MOST_LINKS
-            {
-                let target = Some(scan.bytes(&target.inside).to_vec());
-                self.links.push(Link { target, values, is_private, is_interface });
+            } else if let Some(values) = self.values(scan, value).cloned() {
+                let target = Some(target.to_vec());
+                self.add(Link { target, values, is_private, is_interface });
             }
+        }
+    }
+
+    fn add(&mut self, link: Link) {
+        if self.links.len() < MOST_LINKS {
+            self.links.push(link);
         }
     }
 

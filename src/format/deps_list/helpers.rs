@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 /// The functions and macros of a file that link some of their arguments.
 #[derive(Default)]
 pub(super) struct Helpers {
-    /// By name in lower case. `None` if several functions have the name.
-    pub(super) known: FastMap<Vec<u8>, Option<Helper>>,
+    /// By name in lower case. Several functions may have the same name.
+    pub(super) known: FastMap<Vec<u8>, Vec<Helper>>,
     /// The open functions and macros.
     pub(super) open: Vec<Helper>,
 }

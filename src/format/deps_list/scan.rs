@@ -341,7 +341,7 @@ impl Scan<'_> {
             (command, [target, values @ ..]) if command.ends_with(b"target_link_libraries") => {
                 self.scopes(self.bytes(&target.inside), values, target.span.end)
             }
-            (b"set_property", _) => self.property(),
+            (b"set_property", _) => self.property().into_iter().collect(),
             _ => self.called(helpers),
         }
     }

@@ -1,0 +1,5 @@
+# verified
+function(x_link t)
+  set_property(TARGET ${t} APPEND PROPERTY LINK_LIBRARIES ${ARGN})
+endfunction()
+x_link(m FooA FooB@ FooZ)

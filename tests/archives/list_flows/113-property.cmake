@@ -1,0 +1,2 @@
+# verified
+set_property(TARGET m PROPERTY LINK_LIBRARIES FooA FooB@ FooZ)

@@ -1,0 +1,12 @@
+# unsure
+option(BIG "" ON)
+if(BIG)
+  macro(x_link t)
+    target_link_libraries(${t} PRIVATE ${ARGN})
+  endmacro()
+else()
+  macro(x_link t)
+    message(STATUS "nothing")
+  endmacro()
+endif()
+x_link(m FooA FooB@ FooZ)
