@@ -4,13 +4,54 @@
 
 use super::targets::{EVERYWHERE, Neighbours};
 use crate::audit::Audit;
-use crate::format::deps_list::{DepsList, ListedArchive, Set, SetCommand, sorted_sets};
+use crate::format::deps_list::{DepsList, Links, ListedArchive, Set, SetCommand, sorted_sets};
 use crate::id::ArchiveId;
 use crate::merged::list::{Sources, listed_name};
 use crate::order;
 use crate::order::Arrange as _;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+
+/// The sets from which links get values before a fix adds names. The name of an added archive
+/// changes nothing here, so archives that refer to each other are added to the same list.
+#[derive(Default)]
+pub(super) struct Linked {
+    /// The links of each output. `None` if it is unknown which target makes the file.
+    links: Vec<Option<Links>>,
+    /// The values that unknown commands may link.
+    open: Links,
+}
+
+impl Linked {
+    pub(super) fn new(links: Vec<Option<Links>>, open: Links) -> Self {
+        Self { links, open }
+    }
+
+    /// True if a link of the output with the index `at` gets values of `set`. False if it is
+    /// unknown which target makes the file of this output.
+    pub(super) fn output_has(&self, at: usize, set: &Set) -> bool {
+        let links = self.links.get(at).and_then(Option::as_ref);
+        links.is_some_and(|links| links.has(set))
+    }
+
+    /// True if a link gets values of `set`.
+    pub(super) fn has(&self, set: &Set) -> bool {
+        self.links.iter().flatten().any(|links| links.has(set))
+    }
+
+    /// True if a link gets values of `set`, or if an unknown command may link them.
+    pub(super) fn may_have(&self, set: &Set) -> bool {
+        self.has(set) || self.open.has(set)
+    }
+}
+
+/// Tests of sets by their indices.
+pub(super) struct Tests<'t> {
+    /// False if a later command removes the archive from the set.
+    pub(super) is_kept: &'t dyn Fn(usize) -> bool,
+    /// True if a link gets archives from the set already.
+    pub(super) is_linked: &'t dyn Fn(usize) -> bool,
+}
 
 /// True if the values of set `from` apply wherever set `to` applies, and `to` does not replace
 /// them. Both are indices of sets of the list.
@@ -29,11 +70,12 @@ pub(super) fn reaches(list: &DepsList, from: usize, to: usize) -> bool {
 ///   All branches that the archives do not distinguish from this branch are added
 ///
 /// Without a merged archive, the share of candidates decides. A set from which a later command
-/// removes the archive (`is_kept` is false) is used only if there is no other.
+/// removes the archive (`is_kept` is false) is used only if there is no other. Sets from which a
+/// link gets archives already (`is_linked`) are preferred.
 pub(super) fn parts_of(
     audit: &Audit,
     list: &DepsList,
-    (name, word, is_kept): (&[u8], &[u8], &dyn Fn(usize) -> bool),
+    (name, word, Tests { is_kept, is_linked }): (&[u8], &[u8], Tests<'_>),
     fat: Option<ArchiveId>,
     neighbours: &Neighbours<'_>,
 ) -> Vec<usize> {
@@ -66,7 +108,7 @@ pub(super) fn parts_of(
     let rank = |at: usize, set: &Set| {
         let is_sorted = sorted.contains(&at);
         let names = (candidates(set).len(), set.known());
-        (list.spelled(at, word).is_some(), is_sorted, names, Reverse(at))
+        (list.spelled(at, word).is_some(), is_linked(at), is_sorted, names, Reverse(at))
     };
     if let Some((at, _)) = fitting.max_by_key(|(at, set)| rank(*at, set)) {
         return vec![*at];
@@ -74,6 +116,9 @@ pub(super) fn parts_of(
     if branches.iter().any(|(_, set)| !set.is_conditional()) {
         // A conditional `list(APPEND)` has only a part of the value.
         branches.retain(|(_, set)| set.origin != SetCommand::Append || !set.is_conditional());
+    }
+    if branches.iter().any(|(at, _)| is_linked(*at)) {
+        branches.retain(|(at, _)| is_linked(*at));
     }
     let inside = if branches.len() > 1 { fat.map(|fat| inside(audit, fat)) } else { None };
     let share = |set: &Set| {

@@ -1,7 +1,7 @@
 //! Decides if the links of files get a new name. The result depends on the sets that the name joins,
 //! because commands may also read a name as a condition. `place` calls this module.
 
-use super::branches::parts_of;
+use super::branches::{Linked, Tests, parts_of};
 use super::place::{Choice, Output};
 use super::targets::{Neighbours, is_named_like};
 use crate::format::deps_list::{Fate, Joins, Links, Set, Trace};
@@ -20,6 +20,17 @@ pub(super) struct Traced<'a> {
 }
 
 impl<'a> Choice<'a> {
+    /// Follows the values of the sets to the links of `outputs`. The result is empty if there is no
+    /// choice between sets, or if the file has too many commands to follow.
+    pub(super) fn linked(&self, outputs: &[Output<'_>], name: &[u8]) -> Linked {
+        let count = self.list.sets().iter().filter(|set| set.known() > 0).count();
+        let traced = (count > 1).then(|| self.trace(outputs, name, &|_| false));
+        let traced = traced.filter(|traced| traced.trace.is_whole());
+        let linked =
+            traced.map(|Traced { trace, links }| Linked::new(links, trace.unknown_links()));
+        linked.unwrap_or_default()
+    }
+
     /// Decides if links get a new name of the set. The links are those of the files that the
     /// variable or target of the set makes. If the variable or target makes no file, the links are
     /// those of the files whose variables and targets are unknown.
@@ -98,16 +109,24 @@ impl<'a> Choice<'a> {
     pub(super) fn joined(
         &self,
         outputs: &[Output<'_>],
-        groups: &[&'a [u8]],
+        (groups, now): (&[&'a [u8]], &Linked),
         (name, neighbours): (&[u8], &Neighbours<'_>),
     ) -> (Vec<Joined<'a>>, Traced<'a>) {
         let sets = self.list.sets().iter().enumerate();
         let all = sets.filter(|(_, set)| groups.contains(&&*set.name)).map(|(at, _)| at);
         let all: FastSet<usize> = all.collect();
         let traced = self.trace(outputs, name, &|set| all.contains(&set));
-        let is_kept = |set: usize| !matches!(self.fate(&traced, outputs, set), Fate::Removed(_));
+        let is = |at: usize, is: &dyn Fn(&Set) -> bool| self.list.sets().get(at).is_some_and(is);
+        let is_linked = |set: usize| is(set, &|set| now.has(set));
         let parts = |group: &'a [u8]| {
-            let word = (group, name, &is_kept as &dyn Fn(usize) -> bool);
+            let mut sets = self.list.sets().iter().filter(|set| set.name == group);
+            let is_any = sets.any(|set| now.has(set));
+            let is_kept = |set: usize| {
+                let is_removed = matches!(self.fate(&traced, outputs, set), Fate::Removed(_));
+                !is_removed && (!is_any || is(set, &|set| now.may_have(set)))
+            };
+            let tests = Tests { is_kept: &is_kept, is_linked: &is_linked };
+            let word = (group, name, tests);
             (group, parts_of(self.audit, self.list, word, self.fat, neighbours))
         };
         let joined: Vec<Joined<'a>> = groups.iter().copied().map(parts).collect();

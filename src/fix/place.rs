@@ -1,7 +1,7 @@
 //! Finds the merged archive that a run repairs. Also finds the position at which an archive is
 //! added to the list of the merged archive. `propose` calls this module.
 
-use super::branches::{is_loop_body, listed_elsewhere, reaches};
+use super::branches::{Linked, is_loop_body, listed_elsewhere, reaches};
 use super::targets::{EVERYWHERE, LinkNeeds, Neighbours, fullest, in_link_order, largest, of_file};
 use crate::audit::Audit;
 use crate::format::deps_list::{DepsList, Fate, LinkParts, Set, SetCommand, can_list};
@@ -181,14 +181,15 @@ pub(super) fn place(
         Some(_) => Neighbours::default(),
         None => needs.neighbours(archive, &|name| choice.is_placed(&outputs, name)),
     };
+    let now = choice.linked(&outputs, name);
     let (groups, doubt) = match said {
         Some(said) => (vec![said], None),
-        None => choice.groups(&outputs, (dir, name), &neighbours),
+        None => choice.groups((&outputs, &now), (dir, name), &neighbours),
     };
     out.doubt = doubt;
     let mut lines: Vec<Option<u32>> = Vec::new();
     let mut removed = None;
-    let (joined, traced) = choice.joined(&outputs, &groups, (name, &neighbours));
+    let (joined, traced) = choice.joined(&outputs, (&groups, &now), (name, &neighbours));
     for (group, parts) in joined {
         let links = choice.links(&outputs, group);
         let fate = |set: usize| choice.fate(&traced, &outputs, set);
@@ -280,7 +281,7 @@ impl<'a> Choice<'a> {
     /// that needs the archive. Also the reason why the choice is uncertain, if it is.
     fn groups(
         &self,
-        outputs: &[Output<'a>],
+        (outputs, now): (&[Output<'a>], &Linked),
         archive: (&Path, &[u8]),
         neighbours: &Neighbours<'_>,
     ) -> (Vec<&'a [u8]>, Option<String>) {
@@ -288,14 +289,21 @@ impl<'a> Choice<'a> {
         let sets = sets.filter(|set| set.known() > 0 && !is_loop_body(self.list, set));
         let all: BTreeSet<&[u8]> = order::set(sets.map(|set| &*set.name));
         let (mut groups, mut doubt) = (Vec::new(), None);
-        for Output { path, own, .. } in outputs {
+        for (at, Output { path, own, .. }) in outputs.iter().enumerate() {
+            let linked = self.list.sets().iter().filter(|set| now.output_has(at, set));
+            let linked: BTreeSet<&[u8]> = order::set(linked.map(|set| &*set.name));
             let among: BTreeSet<&[u8]> = order::set(all.intersection(own).copied());
             let is_named = !among.is_empty();
             let (group, why) =
-                self.group(archive, if is_named { &among } else { &all }, neighbours);
+                self.group(archive, (if is_named { &among } else { &all }, &linked), neighbours);
             doubt = doubt.or(why);
             let Some(group) = group else { continue };
-            if !is_named && self.fat.is_none() && (!own.is_empty() || self.is_guess(group)) {
+            let is_linked = linked.contains(group);
+            if !is_named
+                && !is_linked
+                && self.fat.is_none()
+                && (!own.is_empty() || self.is_guess(group))
+            {
                 let file = show_path(Path::new(path.file_name().unwrap_or_default()));
                 let group = show(group);
                 doubt = Some(format!(
@@ -478,11 +486,12 @@ impl<'a> Choice<'a> {
     }
 
     /// The variable or target of `among` that an archive of `dir` joins, and the reason why the
-    /// choice is uncertain. Variables and targets that can write the archive's name are preferred.
+    /// choice is uncertain. Variables and targets that can write the archive's name are preferred,
+    /// then those of `linked`, from which the link gets archives already.
     fn group(
         &self,
         (dir, name): (&Path, &[u8]),
-        among: &BTreeSet<&'a [u8]>,
+        (among, linked): (&BTreeSet<&'a [u8]>, &BTreeSet<&[u8]>),
         neighbours: &Neighbours<'_>,
     ) -> (Option<&'a [u8]>, Option<String>) {
         let is_compared = Cell::new(true);
@@ -502,6 +511,9 @@ impl<'a> Choice<'a> {
         }
         if fitting.is_empty() {
             fitting = in_order(&can_write);
+        }
+        if fitting.iter().any(|group| linked.contains(group)) {
+            fitting.retain(|group| linked.contains(group));
         }
         let group = fullest((self.audit, self.needs), self.list, dir, &fitting);
         let doubt = (group.is_none() && fitting.len() > 1).then(|| {

@@ -1,4 +1,4 @@
-# unsure own
+# verified own
 project(other C)
 file(WRITE ${CMAKE_BINARY_DIR}/e.c "int e;")
 add_library(${PROJECT_NAME} SHARED ${CMAKE_BINARY_DIR}/e.c)

@@ -1,4 +1,4 @@
-# unsure
+# verified
 set(LIBS FooA FooB FooZ)
 block()
   set(LIBS FooA FooB FooB FooB FooZ@)

@@ -52,7 +52,10 @@ impl Run<'_> {
                 b"foreach" => (self.foreach(at, step), step.next + 1),
                 b"while" => (self.repeat(at, step), step.next + 1),
                 b"block" => (self.scoped(at, step), step.next + 1),
-                b"function" | b"macro" => (Flow::Next, step.next + 1),
+                b"function" | b"macro" => {
+                    self.define(at);
+                    (Flow::Next, step.next + 1)
+                }
                 _ => (self.command(step), at + 1),
             };
         }

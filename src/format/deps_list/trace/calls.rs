@@ -8,6 +8,14 @@ use super::value::{Word, hash};
 use std::sync::Arc;
 
 impl Run<'_> {
+    /// Runs the definition of the function or macro that begins at `at`.
+    pub(super) fn define(&mut self, at: usize) {
+        let program = self.program;
+        let Some(name) = program.names.get(&at) else { return };
+        let known = self.defined.entry(name).or_insert(Some(at));
+        *known = known.filter(|known| *known == at);
+    }
+
     /// Calls the function or macro that begins at `at`.
     pub(super) fn function(&mut self, at: usize, arguments: &[Words]) -> Flow {
         self.called.insert(at);

@@ -40,7 +40,9 @@ impl Run<'_> {
 
     /// Runs the command `name`: a function of the file, or a command of CMake.
     pub(super) fn call(&mut self, name: &[u8], arguments: &[Words]) -> Flow {
-        if let Some(found) = self.program.functions.get(name).copied() {
+        // A function of another file may call a function that the file defines later.
+        let found = self.defined.get(name).or_else(|| self.program.functions.get(name));
+        if let Some(found) = found.copied() {
             return match found {
                 Some(at) => self.function(at, arguments),
                 None => self.unknown(name, arguments),

@@ -145,6 +145,11 @@ struct Found {
 }
 
 impl Links {
+    /// True if the links may get values of `set`.
+    pub fn has(&self, set: &Set) -> bool {
+        self.sets.contains_key(&set.number)
+    }
+
     fn add(&mut self, word: &Word) {
         if let Some(mark) = word.mark {
             let found = self.sets.entry(mark.set).or_default();
@@ -195,6 +200,11 @@ impl Trace<'_> {
         }
     }
 
+    /// True if the trace followed all commands of the file.
+    pub fn is_whole(&self) -> bool {
+        !self.gave_up
+    }
+
     /// True if the command of `set` runs several times and adds its values to the same variable.
     pub fn is_repeated(&self, set: &Set) -> bool {
         self.repeated.contains(&set.number)
@@ -232,7 +242,7 @@ impl Trace<'_> {
                 out.entry(set).or_default().push(found);
             }
         }
-        let mut elsewhere = self.direct(b"");
+        let mut elsewhere = self.unknown_links();
         let mut lost: FastSet<usize> = FastSet::default();
         for value in self.state.values() {
             let mut own = Links::default();
@@ -249,6 +259,11 @@ impl Trace<'_> {
             out.entry(set).or_insert_with(|| vec![found]);
         }
         out
+    }
+
+    /// The words that unknown commands may link, and those of links with unknown targets.
+    pub fn unknown_links(&self) -> Links {
+        self.direct(b"")
     }
 
     /// The words that commands give to the target itself, without the words of the targets that

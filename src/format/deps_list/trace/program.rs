@@ -27,6 +27,8 @@ pub(in super::super) struct Program {
     /// The functions and macros, by name in lower case, as indices into `steps`. `None` if several
     /// have the same name.
     pub(in super::super) functions: FastMap<Vec<u8>, Option<usize>>,
+    /// The names of the functions and macros in lower case, by the indices of their first commands.
+    pub(super) names: FastMap<usize, Vec<u8>>,
 }
 
 impl std::fmt::Debug for Program {
@@ -66,6 +68,7 @@ impl Program {
                 let word = text.get(word.inside.clone()).unwrap_or_default();
                 let is_new = !out.functions.contains_key(&word.to_ascii_lowercase());
                 out.functions.insert(word.to_ascii_lowercase(), is_new.then_some(at));
+                out.names.insert(at, word.to_ascii_lowercase());
             }
             out.steps.push(Step { name, call, next: at, sets: own });
         }

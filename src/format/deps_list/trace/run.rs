@@ -32,6 +32,9 @@ pub(super) struct Run<'t> {
     /// and a hash of its conditions.
     pub(super) early: Vec<(Flow, State, u64)>,
     pub(super) losses: FastMap<usize, Losses>,
+    /// The functions and macros whose definitions CMake ran, by name in lower case, each with the
+    /// index of its first command. `None` if CMake may have run several definitions of the name.
+    pub(super) defined: FastMap<&'t [u8], Option<usize>>,
     /// The functions and macros that a command of the file calls, by the index of their first
     /// command.
     pub(super) called: FastSet<usize>,
@@ -68,6 +71,7 @@ impl<'t> Run<'t> {
             calls: Vec::new(),
             early: Vec::new(),
             losses: FastMap::default(),
+            defined: FastMap::default(),
             called: FastSet::default(),
             elsewhere: FastSet::default(),
             repeated: FastSet::default(),

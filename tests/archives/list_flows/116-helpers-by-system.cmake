@@ -1,0 +1,11 @@
+# verified
+if(WIN32)
+  macro(x_link t)
+    target_link_libraries(${t} PRIVATE ${ARGN} FooQ)
+  endmacro()
+else()
+  macro(x_link t)
+    target_link_libraries(${t} PRIVATE ${ARGN})
+  endmacro()
+endif()
+x_link(m FooA FooB@ FooZ)

@@ -1,0 +1,10 @@
+# verified
+function(x_link n)
+  target_link_libraries(${n} PRIVATE ${${n}_LIBS})
+endfunction()
+file(WRITE ${CMAKE_BINARY_DIR}/e.c "int e;")
+add_library(other SHARED ${CMAKE_BINARY_DIR}/e.c)
+set(m_LIBS FooA FooB@ FooZ)
+set(other_LIBS FooA FooB FooB FooZ)
+x_link(other)
+x_link(m)
