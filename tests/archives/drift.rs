@@ -45,6 +45,10 @@ fn complete_lists_raise_no_alarm() {
         "set(L -lFooA FooB FooC FooD -lFooX)\nlist(REMOVE_ITEM L -lFooX)\n",
         "set(P FooX)\nset(L FooA FooB FooC FooD ${P})\nlist(REMOVE_ITEM L FooX)\n",
         "set(L FooX)\nset(L FooA FooB FooC FooD)\n",
+        "set(L FooA FooB FooC FooD)\nfunction(f t)\n  target_link_libraries(${t} FooC ${ARGN})\nendfunction()\n\
+         f(other FooB)\n",
+        "set(L FooA FooB FooC)\nfunction(g t)\n  target_link_libraries(${t} FooC ${ARGN})\nendfunction()\n\
+         function(f t)\n  g(${t} ${ARGN})\nendfunction()\nf(other FooD)\n",
         "set(L FooA FooB FooC FooD ${CMAKE_DL_LIBS} -L${DIR})\nset(OTHER ${DIR}/x)\n",
     ];
     for list in lists {
@@ -107,6 +111,17 @@ fn unknown_values_are_undecided() {
         ),
         ("set(L FooA FooB Foo$<IF:1,C,D>)\n", "Foo$<IF:1,C,D>"),
         ("function(f)\n  list(APPEND L FooA ${ARGN})\nendfunction()\nf(FooB)\n", "${ARGN}"),
+        ("function(f t)\n  target_link_libraries(${t} FooA ${ARGN})\nendfunction()\n", "${ARGN}"),
+        (
+            "function(f t)\n  target_link_libraries(${t} FooA ${ARGN})\nendfunction()\n\
+             f(m FooB ${OTHER})\n",
+            "${OTHER}",
+        ),
+        (
+            "function(f t)\n  target_link_libraries(${t} FooA ${ARGN})\nendfunction()\nf(m FooB)\n\
+             cmake_language(CALL f m FooC)\n",
+            "${ARGN}",
+        ),
     ] {
         let (_, said) = check(&lab, list);
         let why = format!("unknown value of `{value}`");

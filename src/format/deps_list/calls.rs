@@ -49,6 +49,24 @@ impl Scan<'_> {
         }
     }
 
+    /// Notes a call of a helper, and whether `sets` has all arguments that the helper links.
+    pub(super) fn note_call(&self, helpers: &mut Helpers, sets: &[Set]) {
+        let name = self.name();
+        helpers.is_open |= name == b"cmake_language";
+        let Some(known) = helpers.known.get(&name) else {
+            helpers.undefined.insert(name);
+            return;
+        };
+        let mut links = known.iter().flat_map(|helper| {
+            helper.links.iter().flat_map(|link| helper.arguments(self, &link.values))
+        });
+        let is_read = links.all(|(start, values, end)| {
+            let is_inside = |set: &Set| (start..=end).contains(&set.body.start);
+            values.is_empty() || sets.iter().any(is_inside)
+        });
+        *helpers.calls.entry(name).or_insert(true) &= is_read;
+    }
+
     /// The sets in a call of a helper, or after the keywords of LLVM's commands.
     pub(super) fn called(&self, helpers: &Helpers) -> Vec<Set> {
         let all = helpers.known.get(&self.name()).map_or(&[][..], Vec::as_slice);

@@ -1,6 +1,8 @@
 //! The functions and macros of a file that link some of their arguments. `calls` reads them.
 
-use crate::id::FastMap;
+use super::Set;
+use super::values::referred;
+use crate::id::{FastMap, FastSet};
 use std::collections::BTreeSet;
 
 /// The functions and macros of a file that link some of their arguments.
@@ -10,6 +12,45 @@ pub(super) struct Helpers {
     pub(super) known: FastMap<Vec<u8>, Vec<Helper>>,
     /// The open functions and macros.
     pub(super) open: Vec<Helper>,
+    /// Values of sets in bodies that are arguments of calls: the index of the set, the function in
+    /// lower case, and the value.
+    passed: Vec<(usize, Vec<u8>, String)>,
+    /// For each called function: true if the linked arguments of all calls are sets too.
+    pub(super) calls: FastMap<Vec<u8>, bool>,
+    /// The names of commands of which the file has no earlier definition.
+    pub(super) undefined: FastSet<Vec<u8>>,
+    /// True if a command may call any function.
+    pub(super) is_open: bool,
+}
+
+impl Helpers {
+    /// Notes the values of the set with the index `at` that are linked arguments of the open
+    /// function.
+    pub(super) fn note_set(&mut self, set: &Set, at: usize) {
+        let Some(open) = self.open.last() else { return };
+        let is_linked = |text: &str| {
+            let values = referred(text.as_bytes()).and_then(|name| open.variables.get(name));
+            values.is_some_and(|values| open.links.iter().any(|link| link.values == *values))
+        };
+        let name = open.name.to_ascii_lowercase();
+        for value in set.unknown.iter().filter(|value| is_linked(&value.reason)) {
+            self.passed.push((at, name.clone(), value.reason.clone()));
+        }
+    }
+
+    /// Drops the unknown values of sets that are arguments of calls, if the file has calls and the
+    /// arguments of all calls are sets too.
+    pub(super) fn drop_passed(&self, sets: &mut [Set]) {
+        let is_read = |name: &Vec<u8>| {
+            let is_once = self.known.get(name).is_some_and(|known| known.len() == 1);
+            is_once && !self.undefined.contains(name) && self.calls.get(name) == Some(&true)
+        };
+        for (at, name, value) in self.passed.iter().filter(|_| !self.is_open) {
+            if let Some(set) = sets.get_mut(*at).filter(|_| is_read(name)) {
+                set.unknown.retain(|unknown| unknown.reason != *value);
+            }
+        }
+    }
 }
 
 /// One function or macro.

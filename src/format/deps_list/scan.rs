@@ -104,6 +104,7 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
         }
         scan.order(&mut out);
         let sets = scan.sets(&helpers);
+        scan.note_call(&mut helpers, &sets);
         let is_read = !sets.is_empty();
         for mut set in sets {
             set.blocks = blocks.here();
@@ -140,6 +141,7 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
             if set.origin != SetCommand::Link {
                 life.begin(&set.name, out.sets.len());
             }
+            helpers.note_set(&set, out.sets.len());
             out.sets.push(set);
         }
         let read = |one: &Argument| (scan.word(one), scan.bytes(&one.inside));
@@ -155,6 +157,7 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
         }
     }
     blocks.end()?;
+    helpers.drop_passed(&mut out.sets);
     let loops = used_loops(&mut out.sets);
     let mut effective = life.effective(&out.sets, &loops).into_iter();
     out.sets.retain(|_| effective.next().unwrap_or(true));
