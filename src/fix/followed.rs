@@ -97,7 +97,12 @@ impl<'a> Choice<'a> {
         let links = |output: &Output<'_>| {
             let file = (output.path, output.soname);
             let own = trace.targets().filter(|target| is_named_like(self.whole(), target, file));
-            let own: Vec<&[u8]> = own.collect();
+            let mut own: Vec<&[u8]> = own.collect();
+            // A target whose name has an unknown variable may make another file.
+            let is_open = |target: &&[u8]| target.contains(&b'$');
+            if !own.iter().all(is_open) {
+                own.retain(|target| !is_open(target));
+            }
             (!own.is_empty()).then(|| trace.links(&own))
         };
         let links = outputs.iter().map(links).collect();

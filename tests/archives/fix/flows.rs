@@ -66,6 +66,29 @@ fn lists_are_followed_to_the_link() {
     assert!(wrong.is_empty() && files.len() >= 50, "{}", wrong.join("\n"));
 }
 
+/// In a subdirectory, `CMAKE_PROJECT_NAME` is the name of another project.
+#[test]
+fn the_top_project_may_be_another() {
+    if !["cmake", "ld.bfd", "make"].iter().all(|tool| support::has(tool)) {
+        return support::skip("the_top_project_may_be_another", "needs cmake, make and GNU ld");
+    }
+    let lab = build(IN_ORDER, &["a", "b", "z", "x"], &["FooA", "FooB", "FooZ"]);
+    lab.write("p/sub/top.c", TOP);
+    lab.write("p/sub/e.c", "int e;");
+    let top = "cmake_minimum_required(VERSION 3.16)\nproject(top C)\nlink_directories(../a)\n\
+         add_subdirectory(sub)\n";
+    lab.write("p/CMakeLists.txt", top);
+    let list = "project(m C)\nadd_library(${CMAKE_PROJECT_NAME} SHARED e.c)\n\
+         target_link_libraries(${CMAKE_PROJECT_NAME} PRIVATE FooA FooB FooB FooZ)\n\
+         add_library(m SHARED top.c)\ntarget_link_libraries(m PRIVATE FooA FooB FooZ)\n";
+    let (status, new, said) = fixed(&lab, list);
+    assert_eq!(status, Some(0), "{said}");
+    lab.write("p/sub/CMakeLists.txt", &new);
+    let output = lab.sh("cmake -S p -B sub -DCMAKE_C_COMPILER_WORKS=1 \
+         -DCMAKE_SHARED_LINKER_FLAGS='-Wl,-z,defs -fuse-ld=bfd' && cmake --build sub --target m");
+    assert!(output.status.success(), "{new}{}", String::from_utf8_lossy(&output.stderr));
+}
+
 /// Many variables, interface libraries, loops and conditions take little time, or give no verified
 /// fix.
 #[test]

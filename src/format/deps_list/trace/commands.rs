@@ -69,9 +69,8 @@ impl Run<'_> {
             }
             (b"option", [name, ..]) => self.cached.extend(name.name().map(<[u8]>::to_vec)),
             (b"project", [name, ..]) => {
-                for variable in [&b"PROJECT_NAME"[..], b"CMAKE_PROJECT_NAME"] {
-                    self.state.set(variable, name.words.clone());
-                }
+                // `CMAKE_PROJECT_NAME` may be the name of another project, in the top directory.
+                self.state.set(b"PROJECT_NAME", name.words.clone());
             }
             (b"llvm_map_components_to_libnames", [name, values @ ..]) => {
                 let mut values = values.to_vec();
