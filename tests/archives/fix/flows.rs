@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 const PROJECT: &str = "cmake_minimum_required(VERSION 3.16)\nproject(top C)\nlink_directories(../a)\n\
-     if(NOT OWN)\n  add_library(m SHARED top.c)\nendif()\ninclude(../list.cmake)\n";
+     if(NOT OWN)\n  add_library(m SHARED top.c)\nendif()\nset(FLAVOR big)\ninclude(../list.cmake)\n";
 
 /// The source of the library that lacks `x`.
 const TOP: &str = "int a(void), b(void), x(void), z(void);\n\

@@ -160,10 +160,18 @@ impl Run<'_> {
         match self.state.get(text) {
             Some(_) if self.cached.contains(text) || word.is_quoted() => None,
             Some(value) => single(value).map(<[u8]>::to_vec),
-            // CMake or another file sets this variable.
+            // CMake or another file may set this variable.
             None if text.starts_with(b"CMAKE_") && !word.is_quoted() => None,
             None => Some(text.to_vec()),
         }
+    }
+
+    /// The value of the first operand of a comparison. If the file sets no variable of this name,
+    /// another file may set it, so the value is unknown. Quoted texts and values of references are
+    /// their own values.
+    fn first_operand(&self, word: &Words) -> Option<Vec<u8>> {
+        let is_set = self.state.get(word.text()?).is_some();
+        self.operand(word).filter(|_| is_set || word.keyword().is_empty())
     }
 
     fn compare(&self, first: &Words, operator: &[u8], second: &Words) -> Option<Truth> {
@@ -178,15 +186,16 @@ impl Run<'_> {
             return Some(Truth::False);
         }
         match operator {
-            b"STREQUAL" => Some(Truth::from(self.operand(first)? == self.operand(second)?)),
+            b"STREQUAL" => Some(Truth::from(self.first_operand(first)? == self.operand(second)?)),
             b"MATCHES" => {
-                let text = self.operand(first)?;
+                let text = self.first_operand(first)?;
                 self.is_match(second.text()?, &text).map(Truth::from)
             }
             b"IN_LIST" => {
                 let text = self.operand(first)?;
                 let list = self.state.get(second.name()?)?;
-                let mut found = Truth::False;
+                let is_text = self.first_operand(first).is_some();
+                let mut found = if is_text { Truth::False } else { Truth::Unknown };
                 for word in list.iter() {
                     let is_certain = word.is_certain();
                     match (is_certain, *word.text == *text) {
