@@ -20,6 +20,11 @@ pub struct Spelling {
     is_lower: bool,
 }
 
+/// Variables of CMake that make file names of archives, with their values on systems with ELF
+/// files.
+pub(super) const STATIC_LIBRARY: [(&[u8], &[u8]); 2] =
+    [(b"CMAKE_STATIC_LIBRARY_PREFIX", b"lib"), (b"CMAKE_STATIC_LIBRARY_SUFFIX", b".a")];
+
 /// The start of the expression for the path of a target's file.
 pub(super) const TARGET_FILE: &[u8] = b"$<TARGET_FILE:";
 
@@ -43,12 +48,12 @@ impl Spelling {
         }
         let slash = memchr::memrchr(b'/', word).map_or(0, |slash| slash + 1);
         let (dir, file) = word.split_at(slash);
-        if let Some(name) = super::bare_name(file).filter(|name| is_plain(name)) {
+        if let Some((start, name, end)) = file_name(file).filter(|(_, name, _)| is_plain(name)) {
             let odd = |b: &u8| matches!(b, b'\\' | b';' | b'"' | b'<' | b'>');
             if dir.iter().any(odd) || dir.starts_with(b"-") {
                 return None;
             }
-            return Some((name, Self::new(&[dir, b"lib"].concat(), b".a")));
+            return Some((name, Self::new(&[dir, start].concat(), end)));
         }
         if let Some(colon) = memchr::memmem::rfind(word, b"::") {
             let (space, name) = word.split_at(colon + 2);
@@ -144,6 +149,19 @@ impl ListedArchive {
         self.name = name.to_vec();
         self.is_known = true;
     }
+}
+
+/// The parts of an archive's file name: `lib`, the bare name and `.a`. The variables of CMake with
+/// these values may stand for `lib` and `.a`. `None` for other file names.
+fn file_name(file: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let start: &[u8] = [b"lib".as_slice(), b"${CMAKE_STATIC_LIBRARY_PREFIX}"]
+        .into_iter()
+        .find(|start| file.starts_with(start))?;
+    let end: &[u8] = [b".a".as_slice(), b"${CMAKE_STATIC_LIBRARY_SUFFIX}"]
+        .into_iter()
+        .find(|end| file.ends_with(end))?;
+    let name = file.strip_prefix(start)?.strip_suffix(end)?;
+    Some((start, name, end))
 }
 
 /// True for a name without slashes, commas, and characters that CMake interprets.

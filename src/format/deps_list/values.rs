@@ -2,7 +2,7 @@
 //! and from variables that the file sets. These names count as listed, but a new name does not copy
 //! their spelling. As an exception, it copies `$<TARGET_FILE:…>` in a set without plain names.
 
-use super::spelling::{Spelling, TARGET_FILE};
+use super::spelling::{STATIC_LIBRARY, Spelling, TARGET_FILE};
 use super::{ListError, ListedArchive, Set};
 use crate::id::{FastMap, FastSet};
 
@@ -15,8 +15,8 @@ const MOST_BYTES: usize = 4096;
 
 /// Variables that CMake sets, with their values on Linux.
 const PREDEFINED: [(&[u8], &[u8]); 4] = [
-    (b"CMAKE_STATIC_LIBRARY_PREFIX", b"lib"),
-    (b"CMAKE_STATIC_LIBRARY_SUFFIX", b".a"),
+    STATIC_LIBRARY[0],
+    STATIC_LIBRARY[1],
     (b"CMAKE_DL_LIBS", b"dl"),
     (b"CMAKE_THREAD_LIBS_INIT", b""),
 ];

@@ -1,5 +1,6 @@
 //! Runs the commands of a file: blocks, conditions and loops.
 
+use super::super::spelling::STATIC_LIBRARY;
 use super::arguments::Words;
 use super::condition::{Truth, is_of_system};
 use super::program::Step;
@@ -16,6 +17,9 @@ impl Run<'_> {
     /// Runs the file, then each function that the file does not call, because other files may call
     /// it.
     pub(super) fn file(&mut self) {
+        for (name, value) in STATIC_LIBRARY {
+            self.state.set(name, vec![Word::new(value)]);
+        }
         self.block(0, self.program.steps.len());
         self.rejoin(0, &[Flow::Return, Flow::Break, Flow::Continue]);
         self.early.clear();
