@@ -11,33 +11,10 @@ use crate::bind::{RelocationMessage, RootBinding};
 use crate::format::archive::RequestedNames;
 use crate::format::elf::{NeedKind, Object, SymbolIndex, hash};
 use crate::id::{FileId, Id as _, ModuleId, RootId, StrId, Strings};
-use crate::resolve::{Closure, Edge, FoundBy};
+use crate::resolve::{Closure, Edge, FoundBy, is_all_versioned};
 use rayon::prelude::*;
 use std::cell::OnceCell;
 use std::os::unix::ffi::OsStrExt as _;
-
-/// Sonames of glibc and of GCC's runtime libraries. Every symbol that they export has a version, so
-/// an unversioned reference was never linked against them.
-const ALL_VERSIONED: [&[u8]; 18] = [
-    b"libc.so.6",
-    b"libm.so.6",
-    b"libmvec.so.1",
-    b"libpthread.so.0",
-    b"libdl.so.2",
-    b"librt.so.1",
-    b"libutil.so.1",
-    b"libresolv.so.2",
-    b"libnsl.so.1",
-    b"libanl.so.1",
-    b"libthread_db.so.1",
-    b"libBrokenLocale.so.1",
-    b"libcrypt.so.1",
-    b"libgcc_s.so.1",
-    b"libstdc++.so.6",
-    b"libatomic.so.1",
-    b"libgomp.so.1",
-    b"libquadmath.so.0",
-];
 
 /// A reference that binding reported as undefined.
 #[derive(Clone, Copy)]
@@ -311,7 +288,7 @@ impl Explainer<'_, '_> {
     /// versions. Systems with musl may build GCC's libraries without versions.
     fn is_versioned(&self, object: &Object, library: &[u8]) -> bool {
         let mut needs = object.versions.needs.iter();
-        let is_listed = ALL_VERSIONED.contains(&library);
+        let is_listed = is_all_versioned(library);
         is_listed && (!self.is_musl || needs.any(|need| object.str(need.file) == library))
     }
 

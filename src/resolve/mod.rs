@@ -24,6 +24,7 @@ mod order;
 mod paths;
 mod probe_batch;
 pub mod resolver;
+mod runtime_libraries;
 mod search;
 mod search_result;
 pub mod start;
@@ -35,6 +36,7 @@ pub mod versions;
 pub use chain::Chain;
 pub use found_by::FoundBy;
 pub(crate) use paths::{entries, expanded, is_of_origin};
+pub(crate) use runtime_libraries::{is_all_versioned, is_of_glibc};
 pub use search_result::Opening;
 
 use crate::format::elf::{EVERY_VERSION, NeedKind, machine};

@@ -1,7 +1,7 @@
 //! `missing-version`: a needed version that the library does not define.
 
 use super::rejected_candidates::lacking_version;
-use super::words::{is_of_glibc, typeable};
+use super::words::typeable;
 use super::{Query, Rule};
 use crate::catalogue::LIBRARY;
 use crate::diagnosis::MissingVersion;
@@ -9,7 +9,7 @@ use crate::finding::{Evidence, EvidenceKind, Findings, TAKES_ANOTHER, When};
 use crate::format::elf::Object;
 use crate::id::FileId;
 use crate::order::Arrange as _;
-use crate::resolve::Edge;
+use crate::resolve::{Edge, is_of_glibc};
 use crate::text::{common_parts, show, show_path};
 use std::cmp::Reverse;
 

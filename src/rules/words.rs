@@ -294,25 +294,6 @@ fn fits(object: &Object, target: Target) -> bool {
     object.is_dynamic() && object.header.target().links_with(target)
 }
 
-/// Libraries of glibc that share private data with its loader.
-const GLIBC: [&[u8]; 9] = [
-    b"libc.so.6",
-    b"libm.so.6",
-    b"libmvec.so.1",
-    b"libpthread.so.0",
-    b"libdl.so.2",
-    b"librt.so.1",
-    b"libutil.so.1",
-    b"libresolv.so.2",
-    b"libanl.so.1",
-];
-
-/// True for the name of a library that works only with the loader of the same build of glibc, and
-/// for the name of the loader.
-pub(crate) fn is_of_glibc(name: &[u8]) -> bool {
-    GLIBC.contains(&name) || Libc::Glibc.has_loader(name)
-}
-
 /// `bytes` as a word of a shell command, quoted if necessary; `None` if they contain characters
 /// that [`show`] escapes.
 pub(crate) fn typeable(bytes: &[u8]) -> Option<String> {

@@ -9,7 +9,7 @@ use crate::report::entry::ReportEntry;
 use crate::report::layout::{LabelledLines, name};
 use crate::report::model::{CauseKind, ReportFinding};
 use crate::report::referring::ReferringMembers;
-use crate::rules::is_of_glibc;
+use crate::resolve::is_of_glibc;
 use crate::text::{common_parts, shell_path, show, show_path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
