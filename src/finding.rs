@@ -180,6 +180,11 @@ impl Evidence {
         path.and_then(Path::extension).is_some_and(|extension| extension == "a")
     }
 
+    /// True if the loader did not take this candidate for the reason `why`.
+    pub fn is_rejected(&self, why: Rejection) -> bool {
+        self.reason.as_deref().is_some_and(|reason| why.is_in(reason))
+    }
+
     /// True for a candidate that is a program.
     pub fn is_program(&self) -> bool {
         matches!(self.how.as_deref(), Some(PROGRAM | INSTALLED_PROGRAM))
@@ -188,17 +193,51 @@ impl Evidence {
 
 /// End of the `reason` of a tried path at which the loader stops searching a list of directories.
 pub const ENDS_LIST: &str = "the loader skips the rest of the list";
-/// `reason`, or start of the `reason`, of a candidate in a directory that the loader does not
-/// search.
-pub const NOT_SEARCHED: &str = "its directory is not searched";
-/// End of the `reason` of a candidate that the object would load if it came first in its search.
-pub const TAKES_ANOTHER: &str = "but the loader takes another file";
-/// Part of the `reason` of a candidate beside another file with the needed name.
-pub const NAME_TAKEN: &str = "another file beside it has that name";
-/// Part of the `reason` of a candidate beside a dangling link with the needed name.
-pub const NAME_DANGLES: &str = "a dangling link beside it has that name";
-/// Start of the `reason` of a candidate without a needed version.
-pub const LACKS_VERSION: &str = "does not define version ";
+/// A reason why the loader did not take a candidate. Reports have it as a part of the text in
+/// `reason`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rejection {
+    /// The loader does not search the directory of the candidate.
+    NotSearched,
+    /// Another file beside the candidate has the needed name.
+    NameTaken,
+    /// A dangling link beside the candidate has the needed name.
+    NameDangles,
+    /// The candidate does not define a needed version, which follows in the text.
+    LacksVersion,
+    /// The object would load the candidate if it came first in the search.
+    TakesAnother,
+}
+
+impl Rejection {
+    /// The words of `reason`.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::NotSearched => "its directory is not searched",
+            Self::NameTaken => "another file beside it has that name",
+            Self::NameDangles => "a dangling link beside it has that name",
+            Self::LacksVersion => "does not define version ",
+            Self::TakesAnother => "but the loader takes another file",
+        }
+    }
+
+    /// True if a `reason` states this reason. Names in the text may contain the words of another
+    /// one, so only whole clauses count.
+    fn is_in(self, reason: &str) -> bool {
+        let words = self.words();
+        match self {
+            Self::LacksVersion => reason.starts_with(words),
+            Self::TakesAnother => {
+                reason.strip_suffix(words).is_some_and(|rest| rest.ends_with(", "))
+            }
+            _ => reason.split(REASON_AND).any(|clause| clause == words),
+        }
+    }
+}
+
+/// The words between the clauses of the `reason` of a candidate.
+pub const REASON_AND: &str = ", and ";
+
 /// `detail` of a finding about device code for a target that the policy does not list.
 pub const NOT_LISTED: &str = "not-listed";
 /// `how` of evidence for one of the largest sections or segments of a large image.

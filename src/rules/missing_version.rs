@@ -5,7 +5,7 @@ use super::words::typeable;
 use super::{Query, Rule};
 use crate::catalogue::LIBRARY;
 use crate::diagnosis::MissingVersion;
-use crate::finding::{Evidence, EvidenceKind, Findings, TAKES_ANOTHER, When};
+use crate::finding::{Evidence, EvidenceKind, Findings, Rejection, When};
 use crate::format::elf::Object;
 use crate::id::FileId;
 use crate::order::Arrange as _;
@@ -116,7 +116,7 @@ fn candidates(query: &Query<'_>, missing: &MissingVersion) -> Vec<Evidence> {
     let near = |file: &FileId| common_parts(query.path(missing.file), query.path(*file));
     files.arrange_by_key(|file| (Reverse(near(file)), query.path(*file)));
     let taken = match first {
-        None => TAKES_ANOTHER.to_owned(),
+        None => Rejection::TakesAnother.words().to_owned(),
         Some(first) => {
             format!("but the loader takes the file that {} loads", show_path(query.path(first)))
         }

@@ -4,7 +4,7 @@
 
 use super::Query;
 use super::query::last_part;
-use crate::finding::{Evidence, LACKS_VERSION, NAME_DANGLES, NAME_TAKEN, NOT_SEARCHED, REMOVED};
+use crate::finding::{Evidence, REASON_AND, REMOVED, Rejection};
 use crate::format::elf::Object;
 use crate::id::{FastSet, FileId, ModuleId, RootId};
 use crate::package::{search_entry, searched_directory};
@@ -63,7 +63,8 @@ impl Query<'_> {
             let Some(path) = candidate.path.as_deref() else { continue };
             let directory = path.parent().map(searched_directory);
             if let Some(version) = self.lacking_version(need, path) {
-                candidate.reason = Some(format!("{LACKS_VERSION}{}", show(&version)));
+                candidate.reason =
+                    Some(format!("{}{}", Rejection::LacksVersion.words(), show(&version)));
                 continue;
             }
             let links = self.links(path);
@@ -78,7 +79,7 @@ impl Query<'_> {
             let is_named = last_part(path) == base;
             let reasons = [
                 is_path.then_some(SLASH),
-                (!is_searched).then_some(NOT_SEARCHED),
+                (!is_searched).then_some(Rejection::NotSearched.words()),
                 (!is_path && !is_named).then_some(ONLY_SONAME),
             ];
             let mut reasons: Vec<String> =
@@ -93,7 +94,7 @@ impl Query<'_> {
                 let (library, version) = (show(&library), show(&version));
                 reasons.push(format!("beside it, {library} does not define version {version}"));
             }
-            candidate.reason = (!reasons.is_empty()).then(|| reasons.join(", and "));
+            candidate.reason = (!reasons.is_empty()).then(|| reasons.join(REASON_AND));
         }
         candidates
     }
@@ -103,9 +104,9 @@ impl Query<'_> {
     fn in_place(&self, link: &Path) -> Option<&'static str> {
         let is_dangling = self.dangling_links().iter().any(|one| one.path == *link);
         if is_dangling {
-            return Some(NAME_DANGLES);
+            return Some(Rejection::NameDangles.words());
         }
-        self.file_at(link).map(|_| NAME_TAKEN)
+        self.file_at(link).map(|_| Rejection::NameTaken.words())
     }
 
     /// The search-path entry with which the object finds libraries in `directory` under all entry

@@ -2,7 +2,7 @@
 //! data of the report and verifies nothing. `candidates` writes the fixes.
 
 use super::Sheet;
-use crate::finding::{Evidence, EvidenceKind, FixKind, INSTALLED, TAKES_ANOTHER};
+use crate::finding::{Evidence, EvidenceKind, FixKind, INSTALLED, Rejection};
 use crate::order;
 use crate::package::store_of;
 use crate::report::entry::ReportEntry;
@@ -52,9 +52,7 @@ impl Sheet<'_> {
                 let version = first.version.as_deref().map(show).unwrap_or_default();
                 let file = name(&self.entries.file(first));
                 let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
-                let is_next = |one: &&Evidence| {
-                    one.reason.as_deref().is_some_and(|reason| reason.ends_with(TAKES_ANOTHER))
-                };
+                let is_next = |one: &&Evidence| one.is_rejected(Rejection::TakesAnother);
                 let candidate = candidates.into_iter().find(is_next);
                 let candidate = candidate.and_then(|one| one.path.as_deref());
                 let reorder = candidate.map(|path| {

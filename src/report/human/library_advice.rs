@@ -2,10 +2,7 @@
 
 use super::Sheet;
 use super::advice::{MOST_DIRECTORIES, nearest};
-use crate::finding::{
-    ENDS_LIST, Evidence, EvidenceKind, LACKS_VERSION, NAME_DANGLES, NAME_TAKEN, NOT_SEARCHED,
-    REMOVED,
-};
+use crate::finding::{ENDS_LIST, Evidence, EvidenceKind, REMOVED, Rejection};
 use crate::order;
 use crate::report::entry::ReportEntry;
 use crate::report::layout::{LabelledLines, name, some};
@@ -62,13 +59,13 @@ impl Sheet<'_> {
             let link =
                 self.paths.in_stage(candidate).with_file_name(base.unwrap_or(Path::new(&library)));
             let (target, link) = (shell_path(target), self.word(&link));
-            let has = |what| self.has_reason(first, candidate, what);
-            if has(NAME_TAKEN) {
+            let has = |what| self.is_rejected(first, candidate, what);
+            if has(Rejection::NameTaken) {
                 let text = "remove the other file of the needed name, and give the name to the \
                             candidate";
                 page.help(&self.in_stage(text), None)?;
             } else {
-                let option = if has(NAME_DANGLES) { "-sfn" } else { "-s" };
+                let option = if has(Rejection::NameDangles) { "-sfn" } else { "-s" };
                 let text = self.in_stage("give the candidate the needed name");
                 page.help(&text, Some(&format!("ln {option} {target} {link}")))?;
             }
@@ -159,15 +156,14 @@ impl Sheet<'_> {
 
     /// True if the loader searched the directory of a candidate.
     fn is_searched(&self, finding: &ReportFinding, candidate: &Path) -> bool {
-        !self.has_reason(finding, candidate, NOT_SEARCHED)
+        !self.is_rejected(finding, candidate, Rejection::NotSearched)
     }
 
-    /// True if `what` is a part of the reason why the loader did not take a candidate.
-    fn has_reason(&self, finding: &ReportFinding, candidate: &Path, what: &str) -> bool {
+    /// True if the loader did not take a candidate for the reason `why`.
+    fn is_rejected(&self, finding: &ReportFinding, candidate: &Path, why: Rejection) -> bool {
         let mut candidates = self.entries.causes.evidence(finding, EvidenceKind::Candidate);
         let candidate = candidates.find(|one| one.path.as_deref() == Some(candidate));
-        let reason = candidate.and_then(|one| one.reason.as_deref());
-        reason.is_some_and(|reason| reason.contains(what))
+        candidate.is_some_and(|candidate| candidate.is_rejected(why))
     }
 
     /// The first tried path that this user has no permission to read. The file there may be the
@@ -182,9 +178,8 @@ impl Sheet<'_> {
     /// The advice for a library that has no candidates, or only candidates that no search path can
     /// reach.
     fn without_way(&self, entry: &ReportEntry<'_>, first: &ReportFinding, library: &str) -> String {
-        let candidates = self.entries.evidence(entry, EvidenceKind::Candidate).into_iter();
-        let mut reasons = candidates.filter_map(|one| one.reason.as_deref());
-        match reasons.find(|reason| reason.starts_with(LACKS_VERSION)) {
+        let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
+        match candidates.into_iter().find(|one| one.is_rejected(Rejection::LacksVersion)) {
             Some(_) => format!("install a release of {} that defines the version", name(library)),
             None => install(first, library),
         }
