@@ -3,7 +3,7 @@
 
 use super::kit::{archive, object, tool};
 use super::linkable::{member, verified};
-use crate::support::{Lab, has};
+use crate::support::{Lab, has, skip};
 use std::ffi::OsStr;
 
 const STATIC: &str = "int g(void); static int __attribute__((noinline, used)) h(void) { return 1; }\n\
@@ -13,8 +13,21 @@ const HIDDEN: &str = "int g(void); int __attribute__((visibility(\"hidden\"))) h
 const HIDDEN_ALONE: &str = "int __attribute__((visibility(\"hidden\"))) h(void) { return 1; }";
 const OTHER: &str = "int other(void) { return 2; }";
 
+/// Those of `linkers` that are installed.
+fn installed<'l>(test: &str, linkers: &[&'l str]) -> Vec<&'l str> {
+    let is_there = |linker: &&&str| {
+        let found = has(linker);
+        if !found {
+            skip(test, &format!("{linker} is not installed"));
+        }
+        found
+    };
+    linkers.iter().filter(is_there).copied().collect()
+}
+
 #[test]
 fn local_and_hidden_names() {
+    let linkers = installed("local_and_hidden_names", &["ld.bfd", "ld.lld"]);
     let lab = Lab::new();
     object(&lab, "g.o", "int h(void) { return 2; } int g(void) { return h(); }");
     archive(&lab, OsStr::new("parts/libg.a"), &["g.o"]);
@@ -27,10 +40,7 @@ fn local_and_hidden_names() {
     ] {
         object(&lab, "user.o", user);
         object(&lab, "more.o", more);
-        for linker in ["bfd", "lld"] {
-            if !has(&format!("ld.{linker}")) {
-                continue;
-            }
+        for linker in linkers.iter().filter_map(|linker| linker.strip_prefix("ld.")) {
             let link = format!("cc -fuse-ld={linker} -shared");
             tool(&lab, &format!("{link} -o libuser.so user.o more.o"));
             let (is_verified, doubts) = verified(&lab, "libuser.so");
@@ -54,6 +64,7 @@ fn local_and_hidden_names() {
 /// the loader if it has 64 bits and is in writable data, but glibc does not compute it.
 #[test]
 fn distances_in_shared_objects() {
+    let linkers = installed("distances_in_shared_objects", &["ld.bfd", "ld.lld"]);
     let lab = Lab::new();
     let function = ".globl h\n.type h, @function\nh: ret\n";
     member(&lab, "user", ".globl own\nown: call g@PLT\nret\n");
@@ -68,7 +79,7 @@ fn distances_in_shared_objects() {
     ] {
         tool(&lab, "rm -rf parts");
         archive(&lab, OsStr::new("parts/libg.a"), &[&*format!("{name}.o")]);
-        for linker in ["ld.bfd", "ld.lld"].into_iter().filter(|name| has(name)) {
+        for linker in &linkers {
             for (option, is_bound) in [("", false), ("-Bsymbolic-functions", true)] {
                 let link = format!("{linker} -shared {option} -o new.so user.o parts/libg.a");
                 let is_linked = lab.sh(&format!("{link} 2>/dev/null"));
@@ -88,6 +99,7 @@ fn distances_in_shared_objects() {
 /// accept the distance to it.
 #[test]
 fn version_scripts_may_hide_definitions() {
+    let linkers = installed("version_scripts_may_hide_definitions", &["ld.bfd", "ld.lld", "mold"]);
     let lab = Lab::new();
     lab.write("script", "{ global: own; local: *; };\n");
     member(&lab, "user", ".globl own\nown: call g@PLT\nret\n");
@@ -99,7 +111,7 @@ fn version_scripts_may_hide_definitions() {
         archive(&lab, OsStr::new("parts/libg.a"), members);
         for (option, links) in [("", false), ("--version-script=script", true)] {
             tool(&lab, &format!("ld -shared {option} -o lib.so user.o"));
-            for linker in ["ld.bfd", "ld.lld", "mold"].into_iter().filter(|name| has(name)) {
+            for linker in &linkers {
                 let link = format!("{linker} -shared -z defs {option} -o new.so user.o");
                 let is_linked = lab.sh(&format!("{link} parts/libg.a 2>/dev/null"));
                 assert_eq!(is_linked.status.success(), links, "{link} {members:?}");
