@@ -68,20 +68,38 @@ pub struct LoadsAfterFix {
     pub loaded: FastSet<FileId>,
 }
 
-/// The file of an entry point, and the file of its host program; `None` if the entry point has no
-/// host program.
-type HostedFile = (FileId, Option<FileId>);
+/// An entry point in two resolutions: the path by which it is started, its file, and the file of
+/// its host program. A file with several hard links has several entry points, and each has its own
+/// `$ORIGIN`.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct StartedFile {
+    path: Vec<u8>,
+    file: FileId,
+    host: Option<FileId>,
+}
 
-fn key(closure: &Closure) -> HostedFile {
-    (closure.root.file, closure.root.host)
+impl StartedFile {
+    fn of(resolver: &Resolver, closure: &Closure) -> Self {
+        let path = resolver.strings.text(closure.root.path).to_vec();
+        Self { path, file: closure.root.file, host: closure.root.host }
+    }
 }
 
 /// A symbol reference of a file under one entry point.
 #[derive(PartialEq, Eq, Hash)]
 struct Referred {
-    root: HostedFile,
+    root: usize,
     file: FileId,
     symbol: SymbolIndex,
+}
+
+/// The names under which entry points are started.
+#[derive(Clone)]
+struct Starts {
+    /// Files that are started directly.
+    given: Vec<Start>,
+    /// Plugins of host programs.
+    walked: Vec<Start>,
 }
 
 /// Some entry points after they were resolved and bound again.
@@ -92,17 +110,20 @@ struct Repeated {
 }
 
 impl Repeated {
-    /// For each reference, the file whose definition it is bound to.
-    fn winners(&self) -> FastMap<Referred, FileId> {
+    /// For each reference, the file whose definition it is bound to. `roots` numbers the entry
+    /// points.
+    fn winners(&self, roots: &mut FastMap<StartedFile, usize>) -> FastMap<Referred, FileId> {
         let mut out = FastMap::default();
         for (closure, bound) in self.closures.roots.iter().zip(&self.bindings) {
+            let next = roots.len();
+            let root = *roots.entry(StartedFile::of(&self.resolver, closure)).or_insert(next);
             let file = |module| closure.module(module).file;
             for binding in &bound.bindings {
                 let Some((from, to)) = file(binding.module).zip(file(binding.provider)) else {
                     continue;
                 };
                 let symbol = binding.symbol;
-                out.insert(Referred { root: key(closure), file: from, symbol }, to);
+                out.insert(Referred { root, file: from, symbol }, to);
             }
         }
         out
@@ -157,18 +178,14 @@ impl Audit {
         let files = |closure: &Closure| -> FastSet<FileId> {
             closure.found().map(|(_, file)| file).collect()
         };
-        // A file with several hard links has several entry points, with one key.
-        let of_start = |resolver: &Resolver, closure: &Closure| {
-            (key(closure), resolver.strings.text(closure.root.path).to_vec())
-        };
         let before: Vec<_> = self
             .roots_with(edits)
             .map(|root| &self.closures.roots[root])
-            .map(|closure| (of_start(&self.resolver, closure), files(closure)))
+            .map(|closure| (StartedFile::of(&self.resolver, closure), files(closure)))
             .collect();
-        let roots: Vec<RootId> = self.roots_with(edits).collect();
+        let starts = self.starts_with(edits);
         let plan = Plan { facts: false, ..plan.clone() };
-        let Repeated { resolver, closures, bindings } = self.repeat(&plan, tree, edits, &roots);
+        let Repeated { resolver, closures, bindings } = self.repeat(&plan, tree, edits, starts);
         let view = View::edited(&self.corpus, edits);
         let bound = BoundClosures { resolver: &resolver, closures: &closures, bindings: &bindings };
         let source = source(&plan, &self.prefixes, view, bound);
@@ -183,7 +200,7 @@ impl Audit {
         let after: FastMap<_, _> = closures
             .roots
             .iter()
-            .map(|closure| (of_start(&resolver, closure), files(closure)))
+            .map(|closure| (StartedFile::of(&resolver, closure), files(closure)))
             .collect();
         let lost = before.iter().flat_map(|(key, files)| {
             let after = after.get(key);
@@ -202,10 +219,12 @@ impl Audit {
     /// the new file are both weak: the name is an inline function or a template, and its
     /// definitions are interchangeable.
     pub fn rebound(&mut self, plan: &Plan, tree: &dyn Tree, edits: &Edits) -> Option<Vec<u8>> {
-        let roots: Vec<RootId> = self.roots_with(edits).collect();
+        let starts = self.starts_with(edits);
         let plan = Plan { facts: true, ..plan.clone() };
-        let before = self.repeat(&plan, tree, &Edits::default(), &roots).winners();
-        let after = self.repeat(&plan, tree, edits, &roots).winners();
+        let mut roots = FastMap::default();
+        let before = self.repeat(&plan, tree, &Edits::default(), starts.clone());
+        let before = before.winners(&mut roots);
+        let after = self.repeat(&plan, tree, edits, starts).winners(&mut roots);
         let object = |file: FileId| self.corpus.files[file].object();
         let is_weak = |file: FileId, name: &[u8]| {
             let query = SymbolQuery::new(name, hash::gnu(name), None);
@@ -221,34 +240,32 @@ impl Audit {
         changed.min()
     }
 
-    /// Resolves and binds the entry points `roots` again, with the edits applied.
-    fn repeat(
-        &mut self,
-        plan: &Plan,
-        tree: &dyn Tree,
-        edits: &Edits,
-        roots: &[RootId],
-    ) -> Repeated {
-        let roots = roots.iter().map(|root| {
-            let root = &self.closures.roots[*root].root;
+    /// The names under which the entry points that load an edited object are started again.
+    fn starts_with(&self, edits: &Edits) -> Starts {
+        let (mut given, mut walked) = (Vec::new(), Vec::new());
+        for root in self.roots_with(edits) {
+            let root = &self.closures.roots[root].root;
             let path = self.resolver.strings.text(root.path).to_vec();
-            (root.host.is_none(), Start { file: root.file, path })
-        });
-        // A file that a host program opened stays a plugin; any other file starts directly.
-        let (mut given, walked): (Vec<_>, Vec<_>) = roots.partition(|(by_itself, _)| *by_itself);
+            // A file that a host program opened stays a plugin; any other file starts directly.
+            let list = if root.host.is_none() { &mut given } else { &mut walked };
+            list.push(Start { file: root.file, path });
+        }
         // Before a change adds `$ORIGIN`, a file is started under one of its hard links only.
-        let files: BTreeSet<FileId> = order::set(given.iter().map(|(_, start)| start.file));
+        let files: BTreeSet<FileId> = order::set(given.iter().map(|start| start.file));
         let edited = files.iter().filter_map(|file| Some((*file, edits.get(file)?)));
-        let links: Vec<Start> = edited
-            .flat_map(|(file, edit)| other_starts(file, &self.corpus.files[file], &edit.object))
-            .collect();
-        given.extend(links.into_iter().map(|start| (true, start)));
-        let only = |list: Vec<(bool, Start)>| list.into_iter().map(|(_, start)| start).collect();
+        let links = edited
+            .flat_map(|(file, edit)| other_starts(file, &self.corpus.files[file], &edit.object));
+        given.extend(links);
+        Starts { given, walked }
+    }
+
+    /// Resolves and binds entry points again, with the edits applied.
+    fn repeat(&mut self, plan: &Plan, tree: &dyn Tree, edits: &Edits, starts: Starts) -> Repeated {
         let mut collector = Collector::new(tree, plan.reading());
         let mut resolver = Resolver::default();
         let corpus = &mut self.corpus;
         let hosts = hosts(plan, corpus, &mut collector, &self.prefixes);
-        let entries = EntryPoints { given: only(given), walked: only(walked), hosts };
+        let entries = EntryPoints { given: starts.given, walked: starts.walked, hosts };
         let closures = resolve(plan, corpus, edits, &mut collector, &mut resolver, entries);
         let resolved = ResolvedClosures { resolver: &resolver, closures: &closures };
         let bindings = binding::bind(plan, corpus, edits, &mut collector, resolved).entry_points;

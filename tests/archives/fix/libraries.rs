@@ -2,7 +2,7 @@
 //! another library gets only that library, and not the archive of the C library.
 
 use super::kit::{archive, object, text, tool};
-use crate::support::{Lab, skip};
+use crate::support::{Lab, has, skip};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -217,4 +217,45 @@ fn libssl_without_libcrypto_gets_libcrypto() {
     );
     assert!(lab.undefined("new.so").is_empty());
     println!("libssl: {} undefined symbols, 2 places, 0 differences", undefined.len());
+}
+
+/// Each hard link of a program has its own `$ORIGIN`, and so its own libraries. A new need must not
+/// bind the references of any link to another library. patchelf and the loader are the oracle.
+#[test]
+fn a_need_serves_all_hard_links() {
+    if !has("patchelf") {
+        return skip("a_need_serves_all_hard_links", "patchelf is not installed");
+    }
+    // One of the links has the other library `libown.so`, which brings `libg.so` already.
+    for (with_f, without_f) in [("a", "z"), ("z", "a")] {
+        for is_defined in [true, false] {
+            let lab = Lab::new();
+            object(&lab, "g.o", "int g(void) { return 0; } int f(void) { return 2; }");
+            let own = if is_defined { "int f(void) { return 1; }" } else { "int x;" };
+            object(&lab, "f.o", own);
+            object(&lab, "own.o", "int own;");
+            lab.write("m.c", "int f(void), g(void); int main(void) { return f() + g(); }");
+            let script = format!(
+                "mkdir -p t/{with_f}/bin t/{with_f}/lib t/{without_f}/bin t/{without_f}/lib; \
+                 cc -shared -Wl,-soname,libg.so -o t/{with_f}/lib/libg.so g.o; \
+                 ln t/{with_f}/lib/libg.so t/{without_f}/lib/libg.so; \
+                 cc -shared -Wl,-soname,libown.so -o t/{with_f}/lib/libown.so f.o; \
+                 cc -shared -Wl,-soname,libown.so,--no-as-needed -o t/{without_f}/lib/libown.so \
+                 own.o t/{with_f}/lib/libg.so; \
+                 patchelf --set-rpath '$ORIGIN' t/{without_f}/lib/libown.so; \
+                 cc -o t/a/bin/m m.c -Wl,--unresolved-symbols=ignore-all,--no-as-needed \
+                 -Wl,-rpath,'$ORIGIN/../lib',-z,lazy t/{with_f}/lib/libown.so; ln t/a/bin/m t/z/bin/m"
+            );
+            tool(&lab, &script);
+            let (_, is_verified) = fixes(&lab, &["t"]);
+            let status = |lab: &Lab, dir: &str| {
+                lab.sh(&format!("LD_BIND_NOW=1 t/{dir}/bin/m")).status.code()
+            };
+            assert_eq!(status(&lab, without_f), Some(2), "{with_f}");
+            tool(&lab, "patchelf --add-needed libg.so t/a/bin/m");
+            // The reference to `f` was bound to `libown.so`, and is not any more.
+            assert_eq!(status(&lab, with_f), Some(2), "{with_f}");
+            assert_eq!(is_verified, !is_defined, "{with_f} {is_defined}");
+        }
+    }
 }
