@@ -15,6 +15,7 @@ use crate::report::{NamedFormat, Paths, Style};
 use crate::rules;
 use crate::text::{did_you_mean, nearest};
 use crate::tree::{EntryType, Errno, Tree, leads_to_process, without_dots};
+use crate::views;
 use crate::wants::Wants;
 use anyhow::{Context as _, Result, bail};
 use clap::CommandFactory as _;
@@ -198,13 +199,15 @@ pub(super) fn prepare_with(
     };
     let policies = plan.policy.files().map(Path::to_path_buf).collect();
     let plan = Plan { rule_wants: rules::wants(&plan), ..plan };
+    let (typed_options, typed_paths) = (plan.typed_options.clone(), views::typed_paths(&plan));
+    let outputs = Paths { typed_options, typed_paths, ..place.outputs(shared)? };
     Ok(Prepared {
         plan,
         tree,
         merged,
         baselines,
         style: style(shared),
-        paths: Paths { staged: moved, stage_of, policies, ..place.outputs(shared)? },
+        paths: Paths { staged: moved, stage_of, policies, ..outputs },
         progress: shows_progress(shared),
     })
 }

@@ -14,6 +14,8 @@ pub(super) fn options(shared: &SharedOptions) -> Option<Vec<String>> {
     valued.extend(shared.root.iter().map(|dir| ("--root", dir.as_os_str())));
     valued.extend(shared.staged.iter().map(|dir| ("--staged", dir.as_os_str())));
     valued.extend(shared.replaces.iter().map(|file| ("--replaces", file.as_os_str())));
+    valued.extend(shared.prefix.iter().map(|dir| ("--prefix", dir.as_os_str())));
+    valued.extend(shared.policy.iter().map(|policy| ("--policy", &**policy)));
     let loader = Some(shared.loader).filter(|loader| *loader != LoaderOption::Auto);
     let loader = loader.and_then(|loader| loader.to_possible_value());
     valued.extend(loader.iter().map(|loader| ("--loader", OsStr::new(loader.get_name()))));

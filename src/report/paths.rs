@@ -29,6 +29,12 @@ pub struct Paths {
     pub staged: FastMap<PathBuf, PathBuf>,
     /// The index in `stages` of each staged file, by its installed path.
     pub stage_of: FastMap<PathBuf, usize>,
+    /// The options of the run that select the audited system, as words of a shell command. `None`
+    /// if they are not known or cannot be typed.
+    pub typed_options: Option<Vec<String>>,
+    /// The PATHs of the run, as words of a shell command. `None` if they are not known, cannot be
+    /// typed, or are many.
+    pub typed_paths: Option<Vec<String>>,
 }
 
 impl Paths {
@@ -76,6 +82,27 @@ impl Paths {
             _ => self.here(path),
         };
         shell_path(&path)
+    }
+
+    /// The PATHs and options of a command that audits the same files again, as words of a shell
+    /// command. `prefixes` stand for PATHs that are not known.
+    pub(super) fn input(&self, report: &Report, prefixes: &[&Path]) -> String {
+        let staged = report.layers.is_some();
+        let prefixes = || {
+            let prefixes = prefixes.iter().filter(|_| !staged);
+            prefixes.map(|prefix| shell_path(&self.directory(prefix, None))).collect()
+        };
+        let paths: Vec<String> = self.typed_paths.clone().unwrap_or_else(prefixes);
+        let options = self.typed_options.clone().unwrap_or_else(|| {
+            let root = self.sysroot.iter().map(|dir| format!("--root {}", shell_path(dir)));
+            let mut options: Vec<String> = root.collect();
+            options.extend(self.stages.iter().map(|dir| format!("--staged {}", shell_path(dir))));
+            if staged && self.stages.is_empty() {
+                options.push("--staged DIR".to_owned());
+            }
+            options
+        });
+        [paths, options].concat().join(" ")
     }
 
     /// The path of a file relative to `base`. For a file that is not below `base`, the full path on

@@ -30,7 +30,8 @@ warning[lost-search-path] bin/viewer: $ORIGIN/../lib is no longer in its RUNPATH
 
 ## How to fix
 
-Set the search path again: `patchelf --add-rpath`.
+Set the search path again in the build. If a library is no longer found, `linkaudit fix --emit patchelf` writes a
+script that adds the entry.
 
 ## Limits
 

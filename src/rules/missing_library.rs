@@ -52,8 +52,8 @@ error[missing-library] libfoo.so.1: not found
              /etc/ld.so.cache: no entry
              /lib, /usr/lib (default directories): no such file or directory
   candidate  /opt/app/lib64/libfoo.so.1: its directory is not searched
-  help: add the candidate's directory to its RUNPATH:
-            patchelf --add-rpath '$ORIGIN/../lib64' /opt/app/lib/libapp.so
+  help: add $ORIGIN/../lib64 to the RUNPATH of lib/libapp.so; for a verified script:
+            linkaudit fix /opt/app --emit patchelf
 ```
 
 ## How to fix
@@ -61,8 +61,8 @@ error[missing-library] libfoo.so.1: not found
 Install the package that has the library. Or add the library's directory to the RUNPATH of the object that
 needs it; the RUNPATH of the program is not enough. A RUNPATH serves only the object that has it. An RPATH
 also serves the libraries that the object loads, unless they have a RUNPATH. If the object has or inherits an RPATH,
-add the directory as an RPATH (`patchelf --force-rpath --add-rpath`): a new RUNPATH turns off the inherited one.
-`linkaudit fix` verifies the entry.
+add the directory as an RPATH: a new RUNPATH turns off the inherited one. `linkaudit fix` verifies the entry and
+writes a script that sets it with `patchelf`. It refuses files that `patchelf` would damage, such as AppImages.
 
 The loader may fail to open a path for a reason other than absence or permission, such as a loop of links. It then skips
 the rest of that list of directories. Repair that path: a new entry at the end of the list has no effect.

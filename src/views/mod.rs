@@ -48,21 +48,27 @@ fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// The options and paths of a run as text, for a suggested command line. `PATH...` stands for the
-/// paths in four cases: a list names them (`--files-from`, `--nix-closure`), there are none, there
-/// are more than three, or one of them cannot be typed in a shell.
+/// The options and paths of a run as text, for a suggested command line. `PATH...` stands for paths
+/// that [`typed_paths`] does not return.
 fn typed_input(subject: &Subject<'_>) -> String {
+    let paths = typed_paths(subject.plan).unwrap_or_else(|| vec!["PATH...".to_owned()]);
+    match &subject.plan.typed_options {
+        Some(options) => [&options[..], &paths].concat().join(" "),
+        None => "[OPTION]... PATH...".to_owned(),
+    }
+}
+
+/// The paths of a run as words of a shell command. `None` in four cases: a list names them
+/// (`--files-from`, `--nix-closure`), there are none, there are more than three, or one of them
+/// cannot be typed in a shell.
+pub fn typed_paths(plan: &Plan) -> Option<Vec<String>> {
     use std::os::unix::ffi::OsStrExt as _;
-    let Plan { paths, stages, typed_options, listed, .. } = subject.plan;
+    let Plan { paths, stages, listed, .. } = plan;
     // A staging directory without PATH is audited as a whole.
     let is_whole = !stages.is_empty() && paths.iter().any(|path| path == Path::new("/"));
     let paths: Vec<&PathBuf> = paths.iter().filter(|_| !is_whole).collect();
     let is_short = paths.len() <= 3 && (is_whole || !paths.is_empty()) && listed.is_empty();
-    let typeable = |path: &&PathBuf| crate::rules::typeable(path.as_os_str().as_bytes());
-    let paths = paths.iter().map(typeable).collect::<Option<Vec<String>>>();
-    let paths = paths.filter(|_| is_short).unwrap_or_else(|| vec!["PATH...".to_owned()]);
-    match typed_options {
-        Some(options) => [&options[..], &paths].concat().join(" "),
-        None => "[OPTION]... PATH...".to_owned(),
-    }
+    let typeable = |path: &PathBuf| crate::rules::typeable(path.as_os_str().as_bytes());
+    let words = paths.into_iter().map(typeable).collect::<Option<Vec<String>>>();
+    words.filter(|_| is_short)
 }

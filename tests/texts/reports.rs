@@ -65,7 +65,7 @@ fn only_names_and_commands_are_longer_than_a_line() {
         for width in [80, 160] {
             let text = rendered(&report, "human", style(width));
             for line in text.lines().filter(|line| line.chars().count() > width) {
-                let is_command = ["linkaudit ", "patchelf ", "ln -s "]
+                let is_command = ["linkaudit ", "ln -s "]
                     .iter()
                     .any(|command| line.trim_start().starts_with(command));
                 let words = line.split_whitespace().count();
@@ -133,7 +133,8 @@ fn commands_have_paths_of_this_machine() {
     let text = rendered_of(&report, "human", verbose, &paths);
     let file = "/home/dev/draw/build/bin/draw";
     let root = format!("'/srv/my root{file}'");
-    assert!(text.contains(&format!("patchelf --add-rpath '$ORIGIN/../lib2' {root}\n")), "{text}");
+    let place = "'/srv/my root/home/dev/draw/build' --root '/srv/my root'";
+    assert!(text.contains(&format!("linkaudit fix {place} --emit patchelf\n")), "{text}");
     assert!(text.contains(&format!("readelf -d {root} | grep NEEDED\n")), "{text}");
     assert!(text.contains("in /home/dev/draw/build\n"), "{text}");
     let list = rendered_of(&rocm().report(), "human", verbose, &paths);
@@ -141,14 +142,22 @@ fn commands_have_paths_of_this_machine() {
     // A staged file has its path in the staging directory, a file of the system the one there.
     report.layers = Some(Layers::default());
     let staged = rendered(&report, "human", verbose);
-    assert!(staged.contains("RUNPATH, in the staging directory:"), "{staged}");
-    let below = format!("patchelf --add-rpath '$ORIGIN/../lib2' {}\n", &file[1..]);
-    assert!(staged.contains(&below), "{staged}");
+    assert!(staged.contains("RUNPATH of bin/draw, in the staging directory; for a"), "{staged}");
+    assert!(staged.contains("linkaudit fix --staged DIR --emit patchelf\n"), "{staged}");
     assert!(staged.contains(&format!("readelf -d {} | grep NEEDED\n", &file[1..])), "{staged}");
     let system = Layers { sysroot: vec![LayerFile(Path::new(file).into())], ..Layers::default() };
     report.layers = Some(system);
     let text = rendered_of(&report, "human", verbose, &paths);
-    assert!(text.contains(&format!("'$ORIGIN/../lib2' {root}\n")), "{text}");
+    assert!(text.contains(&format!("readelf -d {root} | grep NEEDED\n")), "{text}");
+    let again = "linkaudit fix --root '/srv/my root' --staged DIR --emit patchelf\n";
+    assert!(text.contains(again), "{text}");
+    // The words that were typed come first.
+    let words = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect());
+    let typed_options = words(&["--root r", "--cpu baseline"]);
+    let paths = Paths { typed_options, typed_paths: words(&["r/usr", "/opt"]), ..paths };
+    let text = rendered_of(&developer().report(), "human", verbose, &paths);
+    let again = "linkaudit fix r/usr /opt --root r --cpu baseline --emit patchelf\n";
+    assert!(text.contains(again), "{text}");
 }
 
 /// The list of causes names its order: a small error precedes a large warning.

@@ -115,13 +115,13 @@ impl Sheet<'_> {
     /// Writes advice about a glibc that is in a prefix. A search path alone would combine this
     /// glibc with the loader of the system (`mixed-runtime`).
     fn use_loader_of(&self, directory: &Path, page: &mut LabelledLines<'_>) -> io::Result<()> {
-        let text = self.in_stage(
+        let directory = name(&show_path(directory));
+        let text = self.in_stage(&format!(
             "remove the candidate, because glibc works only under the loader of the same build. Or \
-             give each program that loader, together with a search path",
-        );
-        let directory = self.word(directory);
-        let command = format!("patchelf --set-interpreter PATH --add-rpath {directory} PROGRAM");
-        page.help(&text, Some(&command))
+             give each program that loader as its interpreter, together with a RUNPATH with \
+             {directory}"
+        ));
+        page.help(&text, None)
     }
 
     /// The candidates that are neither programs nor part of the system. If there are none, the

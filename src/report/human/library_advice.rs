@@ -12,7 +12,6 @@ use crate::tree::Errno;
 use crate::tree::walk::describe;
 use std::collections::BTreeSet;
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 impl Sheet<'_> {
@@ -26,10 +25,11 @@ impl Sheet<'_> {
         let library = first.library.as_deref().map(show).unwrap_or_default();
         let shown = name(&library);
         if first.detail.as_deref() == Some(b"PT_INTERP") {
-            let text = format!("install the libc that has {shown}, or name another interpreter");
-            let file = self.word(&first.full_path());
-            let command = format!("patchelf --set-interpreter PATH {file}");
-            return page.help(&self.in_stage(&text), Some(&command));
+            let text = format!(
+                "install the libc that has {shown}, or give {} another interpreter",
+                name(&self.entries.file(first))
+            );
+            return page.help(&self.in_stage(&text), None);
         }
         if let Some(path) = self.unreadable(entry) {
             let text = format!("give this user permission to read {}", name(&path));
@@ -46,12 +46,7 @@ impl Sheet<'_> {
             return page.help(&text, None);
         }
         if library.contains('/') {
-            self.search_for(entry, candidate, page)?;
-            return if self.is_searched(first, candidate) {
-                Ok(())
-            } else {
-                self.add_ways(entry, page)
-            };
+            return self.search_for(entry, first, candidate, page);
         }
         let base = Path::new(&library).file_name().map(Path::new);
         if candidate.file_name().map(Path::new) != base {
@@ -79,6 +74,25 @@ impl Sheet<'_> {
     /// Writes the advice to add the directory of a candidate to the search paths of the files that
     /// need the library.
     fn add_ways(&self, entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
+        let Some((text, is_one)) = self.entries_to_add(entry) else { return Ok(()) };
+        let command = self.script(entry);
+        if is_one {
+            let text = self.in_stage(&text);
+            return match &command {
+                Some(_) => page.help(&format!("{text}; for a verified script"), command.as_deref()),
+                None => page.help(&text, None),
+            };
+        }
+        self.or_host(&text, entry, page)?;
+        match &command {
+            Some(_) => page.help(&self.in_stage("for a verified script"), command.as_deref()),
+            None => Ok(()),
+        }
+    }
+
+    /// The advice to add search-path entries to the files of an entry, with the entries, and
+    /// whether there is one such file. `None` if no candidate can be reached.
+    fn entries_to_add(&self, entry: &ReportEntry<'_>) -> Option<(String, bool)> {
         let files = entry.files();
         let ways = files.iter().filter_map(|(finding, _)| {
             let (_, way) = self.nearest_way(finding)?;
@@ -87,15 +101,9 @@ impl Sheet<'_> {
         let ways: Vec<(&ReportFinding, Vec<u8>)> = ways.collect();
         let has_rpath = |finding: &ReportFinding| self.searches_rpath(finding);
         if let ([(one, _)], [(_, way)]) = (&files[..], &ways[..]) {
-            let (tag, option) = if has_rpath(one) {
-                ("RPATH", "--force-rpath --add-rpath")
-            } else {
-                ("RUNPATH", "--add-rpath")
-            };
-            let file = self.word(&one.full_path());
-            let command = format!("patchelf {option} {} {file}", shell(way));
-            let text = self.in_stage(&format!("add the candidate's directory to its {tag}"));
-            return page.help(&text, Some(&command));
+            let tag = if has_rpath(one) { "RPATH" } else { "RUNPATH" };
+            let (way, file) = (name(&show(way)), name(&self.entries.file(one)));
+            return Some((format!("add {way} to the {tag} of {file}"), true));
         }
         let with_rpath = files.iter().filter(|(finding, _)| has_rpath(finding)).count();
         let tag = match with_rpath {
@@ -114,30 +122,53 @@ impl Sheet<'_> {
             let each: Vec<String> = ways.iter().map(each).collect();
             format!("give each of these files {tag}: {}", some(&each, MOST_DIRECTORIES))
         };
-        self.or_host(&text, entry, page)
+        Some((text, false)).filter(|_| !ways.is_empty())
     }
 
     /// Writes advice about a needed name with a slash: the loader does not search for such a name.
     fn search_for(
         &self,
         entry: &ReportEntry<'_>,
+        first: &ReportFinding,
         candidate: &Path,
         page: &mut LabelledLines<'_>,
     ) -> io::Result<()> {
-        let files = entry.files();
-        let library = entry.findings.first().and_then(|first| first.library.as_deref());
-        let library = library.unwrap_or_default();
-        let base = candidate.file_name().unwrap_or_default().as_bytes();
-        let (files, file) = match &files[..] {
-            [(one, _)] => ("", self.word(&one.full_path())),
-            _ => ("in each of these files, ", "FILE".to_owned()),
+        let base = name(&show_path(Path::new(candidate.file_name().unwrap_or_default())));
+        let files = match &entry.files()[..] {
+            [(one, _)] => name(&self.entries.file(one)),
+            _ => "each of these files".to_owned(),
         };
-        let command =
-            format!("patchelf --replace-needed {} {} {file}", shell(library), shell(base));
-        let text = format!(
-            "{files}replace the path by the name of the file, so that the loader searches for it"
-        );
-        page.help(&self.in_stage(&text), Some(&command))
+        let ways = self.entries_to_add(entry).filter(|_| !self.is_searched(first, candidate));
+        let ways = ways.map(|(ways, _)| format!(", and {ways}")).unwrap_or_default();
+        let text = self.in_stage(&format!(
+            "make {files} need {base} instead of the path, so that the loader searches for it{ways}"
+        ));
+        match self.script(entry) {
+            Some(command) => page.help(&format!("{text}; for a verified script"), Some(&command)),
+            None => page.help(&text, None),
+        }
+    }
+
+    /// The command that writes a script with verified changes for an entry. `None` unless each file
+    /// has a candidate in its own prefix: `fix` adds no search-path entries for other candidates.
+    fn script(&self, entry: &ReportEntry<'_>) -> Option<String> {
+        let files = entry.files();
+        let mut prefixes = files.iter().map(|(finding, _)| {
+            let (candidate, _) = self.nearest_way(finding)?;
+            let prefix = finding.file.prefix.as_deref()?;
+            let is_own = candidate.starts_with(prefix) && !self.is_of_system(finding, candidate);
+            is_own.then_some(prefix)
+        });
+        let prefixes: Option<BTreeSet<&Path>> = prefixes.by_ref().collect();
+        let prefixes: Vec<&Path> = prefixes?.into_iter().take(MOST_DIRECTORIES).collect();
+        let input = self.paths.input(self.report, &prefixes);
+        Some(format!("linkaudit fix {input} --emit patchelf"))
+    }
+
+    /// True if a candidate belongs to the system and not to the audited files.
+    fn is_of_system(&self, finding: &ReportFinding, candidate: &Path) -> bool {
+        let mut candidates = self.entries.causes.evidence(finding, EvidenceKind::Candidate);
+        candidates.any(|one| one.path.as_deref() == Some(candidate) && one.is_of_system())
     }
 
     /// The nearest reachable candidate for a finding, with the search-path entry that leads to the

@@ -82,8 +82,7 @@ fn a_farm_of_links() {
     lab.link("../Cellar/foo/1.2.3/lib/libfoo.so.1", link);
     lab.exe("tree/bin/app", "int f(void); int main(void) { return f(); }", &[link]);
     let said = text(&lab.linkaudit(&["check", "tree", "--isolated"]).stdout);
-    let command = "patchelf --add-rpath '$ORIGIN/../lib' ";
-    assert!(said.contains(command), "{said}");
+    assert!(said.contains("add $ORIGIN/../lib to the RUNPATH of "), "{said}");
     let run = lab.linkaudit(&["fix", "tree", "--isolated", "-o", "patchelf=fix.sh"]);
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stdout));
     tool(&lab, "sh fix.sh tree && tree/bin/app");

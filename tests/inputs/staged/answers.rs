@@ -197,10 +197,9 @@ fn repairs_name_files_of_the_stage() {
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     let check = run(&["check"]);
-    assert!(
-        check.contains("patchelf --add-rpath '$ORIGIN/private' lib/librender.so.1\n"),
-        "{check}"
-    );
+    assert!(check.contains("add $ORIGIN/private to the RUNPATH of "), "{check}");
+    let command = "linkaudit fix --root root --staged stage0 --emit patchelf\n";
+    assert!(check.contains(command), "{check}");
     let fix = run(&["fix", "-o", "patchelf=fix.sh"]);
     assert!(fix.contains("patchelf --set-rpath '$ORIGIN/private' lib/librender.so.1\n"), "{fix}");
     // Without an argument, the script changes the audited files.

@@ -249,7 +249,9 @@ fn why_check_is_silent() {
         json!({ "kind": "missing-library", "name": "libfoo.so.1", "by": at(&lab, "p/app") });
     assert_eq!(fate(&lab, "foo", &["p"]), expected);
     let text = page(&lab, "foo", &["p"]);
-    for part in ["explained by libfoo.so.1, which", "m/libfoo.so.1", "patchelf --add-rpath"] {
+    for part in
+        ["explained by libfoo.so.1, which", "m/libfoo.so.1", "linkaudit fix p --emit patchelf"]
+    {
         assert!(text.contains(part), "{part}: {text}");
     }
     // A host program is assumed to define it.
