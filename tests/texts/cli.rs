@@ -9,6 +9,7 @@ use crate::support::rule_fixtures;
 
 mod kit;
 
+mod advice;
 mod apart;
 mod archives;
 mod assumed;

@@ -49,8 +49,12 @@ impl Sheet<'_> {
             }
             (_, "missing-version") => {
                 let library = self.needed_from(entry, first);
-                let version = first.version.as_deref().map(show).unwrap_or_default();
-                let file = name(&self.entries.file(first));
+                let versions = entry.findings.iter().map(|finding| finding.version.as_deref());
+                let version = match (order::set(versions).len(), first.version.as_deref()) {
+                    (1, Some(version)) => show(version),
+                    _ => "the versions".to_owned(),
+                };
+                let file = self.who(entry, first);
                 let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
                 let is_next = |one: &&Evidence| one.is_rejected(Rejection::TakesAnother);
                 let candidate = candidates.into_iter().find(is_next);
@@ -60,10 +64,10 @@ impl Sheet<'_> {
                     format!("change the search path of {file} so that {path} comes first, or ")
                 });
                 let text = format!(
-                    "{}install a release of {} that defines {version}, or rebuild {file} against \
-                     the installed one",
+                    "{}install a release of {} that defines {version}, or rebuild {file} against {}",
                     reorder.unwrap_or_default(),
-                    name(&library)
+                    name(&library),
+                    self.provider(entry)
                 );
                 page.help(&text, None)
             }
@@ -80,6 +84,25 @@ impl Sheet<'_> {
             path.file_name().map(|base| show_path(Path::new(base)))
         };
         first.library.as_deref().map(show).or_else(provider).unwrap_or_default()
+    }
+
+    /// The library that the loader takes and that lacks a version.
+    fn provider(&self, entry: &ReportEntry<'_>) -> String {
+        let providers = self.entries.evidence(entry, EvidenceKind::Provider).into_iter();
+        let paths = providers.filter_map(|evidence| evidence.path.as_deref());
+        let mut paths = order::set(paths).into_iter();
+        match (paths.next(), paths.next()) {
+            (Some(path), None) => name(&self.entries.short(path)),
+            _ => "the one that is loaded".to_owned(),
+        }
+    }
+
+    /// The files of an entry, as the object of a sentence.
+    fn who(&self, entry: &ReportEntry<'_>, first: &ReportFinding) -> String {
+        match &entry.files()[..] {
+            [_] => name(&self.entries.file(first)),
+            _ => "each of these files".to_owned(),
+        }
     }
 
     /// Adds to `text`, which precedes a command, a note that paths are relative to the staging
@@ -213,8 +236,7 @@ impl Sheet<'_> {
         let candidates = self.candidate_paths(entry);
         let candidate = nearest(&first.full_path(), &candidates);
         let is_one = entry.files().len() == 1;
-        let who =
-            if is_one { name(&self.entries.file(first)) } else { "each of these files".to_owned() };
+        let who = self.who(entry, first);
         if let (Some(candidate), None) = (candidate, entry.group) {
             // If there are several files, each may have a candidate in its own directory tree.
             let base = candidate.file_name().map_or(candidate, Path::new);
@@ -235,16 +257,20 @@ impl Sheet<'_> {
             let text = format!("rebuild {who} against {}", name(&self.entries.short(path)));
             return page.help(&text, None);
         }
-        if let (Some(library), None) = (only_library(entry), entry.group) {
+        // A program can load the files of a group, unless all of them are programs.
+        let is_program = !entry.findings.iter().any(|finding| may_be_opened(finding));
+        let is_apart = entry.group.is_none() || is_program;
+        if let Some(library) = only_library(entry).filter(|_| is_apart) {
             let library = name(&show(library));
             let them = if entry.symbols() == 1 { "it" } else { "them" };
             let text = format!(
                 "install a release of {library} that defines {them}, or rebuild {who} against the \
-                 installed one"
+                 one that is loaded"
             );
             return page.help(&text, None);
         }
-        let Some(directory) = entry.group.and_then(|group| group.directory.as_deref()) else {
+        let group = entry.group.filter(|_| !is_program);
+        let Some(directory) = group.and_then(|group| group.directory.as_deref()) else {
             // Without `next_step`, the reader looks at CI output and cannot change the options.
             if !page.style.next_step {
                 let what = if entry.symbols() == 1 { "this symbol" } else { "these symbols" };
@@ -270,11 +296,7 @@ impl Sheet<'_> {
         entry: &ReportEntry<'_>,
         page: &mut LabelledLines<'_>,
     ) -> io::Result<()> {
-        let is_plugin = entry.findings.iter().all(|finding| {
-            let base = finding.root.as_deref().and_then(Path::file_name).map(Path::new);
-            base.is_some_and(|base| show_path(base).contains(".so"))
-        });
-        if !is_plugin {
+        if !entry.findings.iter().all(|finding| may_be_opened(finding)) {
             return page.help(text, None);
         }
         let them = if entry.files().len() == 1 { "it" } else { "them" };
@@ -293,6 +315,13 @@ impl Sheet<'_> {
         let mut paths = defining_all(entry, programs);
         paths.next().filter(|_| paths.next().is_none())
     }
+}
+
+/// True if a program may open the entry point of a finding as a plugin: its file name contains
+/// `.so`.
+fn may_be_opened(finding: &ReportFinding) -> bool {
+    let base = finding.root.as_deref().and_then(Path::file_name).map(Path::new);
+    base.is_some_and(|base| show_path(base).contains(".so"))
 }
 
 /// The library that should define all symbols of an entry, according to the versions of the

@@ -3,7 +3,7 @@
 
 use super::Sheet;
 use crate::demangle::demangle;
-use crate::finding::{EvidenceKind, Fix, Proof, REMOVED};
+use crate::finding::{Evidence, EvidenceKind, Fix, Proof, REMOVED};
 use crate::order::Arrange as _;
 use crate::report::entry::ReportEntry;
 use crate::report::layout::{LabelledLines, name};
@@ -65,6 +65,12 @@ impl Sheet<'_> {
         let mut places: BTreeMap<(String, Option<&str>), usize> = BTreeMap::new();
         let mut files: Vec<CandidateFile<'_>> = Vec::new();
         let mut all = self.entries.evidence(entry, EvidenceKind::Candidate);
+        // A shadowed library may be one of the audited files.
+        let is_own = |evidence: &Evidence| {
+            let path = evidence.path.as_deref();
+            let prefixes = entry.findings.iter().filter_map(|one| one.file.prefix.as_deref());
+            path.is_some_and(|path| { prefixes }.any(|prefix| path.starts_with(prefix)))
+        };
         // Findings about symbols name members of archives. Findings about lists name the same
         // archives without members. The names without members are dropped.
         let has_members = all.iter().any(|evidence| evidence.member.is_some());
@@ -91,7 +97,7 @@ impl Sheet<'_> {
                 let label = match evidence.how.as_deref() {
                     Some(REMOVED) => "removed",
                     _ if evidence.is_program() => "program",
-                    _ if is_installed => "installed",
+                    _ if is_installed && !is_own(evidence) => "installed",
                     _ => "candidate",
                 };
                 files.push(CandidateFile { name: file, label, reason, symbols: BTreeSet::new() });
