@@ -58,6 +58,16 @@ pub fn wheel_directory(metadata: &Path) -> Option<&Path> {
 
 const STORES: [&str; 2] = ["/nix/store", "/gnu/store"];
 
+/// The marks of an extracted package in the package cache of a conda root: a directory and a file
+/// that exist if `dir` is such a package. `None` for a directory in a place of another name.
+///
+/// conda extracts each package to `ROOT/pkgs/NAME`, and links or copies its files to ROOT or to an
+/// environment. Nothing is started in the cache.
+pub fn cached_package_marks(dir: &Path) -> Option<[PathBuf; 2]> {
+    let cache = dir.parent().filter(|cache| cache.file_name() == Some(OsStr::new("pkgs")))?;
+    Some([cache.parent()?.join("conda-meta"), dir.join("info/index.json")])
+}
+
 /// True if `dir` is a store, a directory in which each item is its own prefix.
 pub fn is_store(dir: &Path) -> bool {
     STORES.iter().any(|store| Path::new(store) == dir)

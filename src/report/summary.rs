@@ -7,6 +7,7 @@ use super::model::{AssumedBy, Assumption, CauseKind, Report, ReportFinding};
 use super::{Style, layers, platforms, waived};
 use crate::order::Arrange as _;
 use crate::text::{shell, show, show_path};
+use crate::tree::walk::CACHED_PACKAGE;
 use std::io::{self, Write};
 
 /// Upper bound for the findings that `incomplete` lists without `-v`.
@@ -53,6 +54,7 @@ pub(super) fn write(
     } else {
         unread_archives(report, out)?;
     }
+    cached_packages(report, out)?;
     platforms::write(report, style, out)?;
     layers::write(report, style, out)
 }
@@ -281,6 +283,13 @@ fn unread_archives(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{text} skipped: members not audited ({next})")?;
     }
     Ok(())
+}
+
+/// Writes the number of extracted packages in the caches of conda roots, which were not audited.
+fn cached_packages(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let Some(skipped) = report.totals.skipped.get(CACHED_PACKAGE) else { return Ok(()) };
+    let text = count(*skipped, "package", "packages");
+    writeln!(out, "{text} of a conda cache skipped: nothing starts there (name pkgs to audit them)")
 }
 
 /// One line for each archive: its members, and the referenced names that no audited file defines.

@@ -6,6 +6,7 @@ use super::kind::{DirEntryKind, EntryType};
 use super::walked::{GivenPath, Walked, describe};
 use crate::id::FastSet;
 use crate::order::Arrange as _;
+use crate::package::cached_package_marks;
 use std::path::{Path, PathBuf};
 
 /// Number of entries that the lister passes to a worker at once.
@@ -100,6 +101,10 @@ impl<'t> Lister<'t> {
                 out.of_kernel();
                 continue;
             }
+            if self.is_cached_package(top, &dir) {
+                out.cached_package();
+                continue;
+            }
             let listed = self.tree.list(&dir, &mut |name, node| {
                 let path = dir.join(name);
                 if self.keeps_met && node != DirEntryKind::Kind(EntryType::Directory) {
@@ -117,6 +122,19 @@ impl<'t> Lister<'t> {
                 out.unreadable(&dir, errno);
             }
         }
+    }
+
+    /// True for an extracted package in the cache of a conda root, unless a given directory is in
+    /// the cache.
+    fn is_cached_package(&self, top: &Path, dir: &Path) -> bool {
+        let Some([meta, index]) = cached_package_marks(dir).filter(|_| dir != top) else {
+            return false;
+        };
+        let cache = dir.parent().and_then(|cache| self.tree.real_path(cache).ok());
+        let is_given = cache.is_none_or(|cache| self.given.iter().any(|g| g.starts_with(&cache)));
+        !is_given
+            && self.tree.kind(&meta) == Ok(EntryType::Directory)
+            && self.tree.kind(&index) == Ok(EntryType::File)
     }
 
     /// The directories below the linked directory `top` that are walked under other names, as paths

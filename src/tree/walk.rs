@@ -22,7 +22,8 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use super::walked::{
-    GivenPath, ListedNames, UnreadablePath, WalkTotals, Walked, WalkedName, WalkedText, describe,
+    CACHED_PACKAGE, GivenPath, ListedNames, UnreadablePath, WalkTotals, Walked, WalkedName,
+    WalkedText, describe,
 };
 
 /// Size in bytes of the first read of a file: enough for the headers and usually for PT_INTERP.

@@ -35,6 +35,9 @@ impl<T> WalkedName<T> {
     }
 }
 
+/// The reason why an extracted package in the cache of a conda root is skipped.
+pub const CACHED_PACKAGE: &str = "in a package cache of conda";
+
 /// A file of a text class, which is not read during the walk.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WalkedText {
@@ -251,6 +254,11 @@ impl<T> Walked<T> {
     /// Counts a directory in a virtual file system of the kernel, which is not listed.
     pub(super) fn of_kernel(&mut self) {
         *self.totals.skipped.entry("in a kernel file system".to_owned()).or_default() += 1;
+    }
+
+    /// Counts an extracted package in the cache of a conda root, which is not listed.
+    pub(super) fn cached_package(&mut self) {
+        *self.totals.skipped.entry(CACHED_PACKAGE.to_owned()).or_default() += 1;
     }
 
     pub(super) fn special(&mut self, path: &Path, special: Special) {

@@ -11,6 +11,7 @@ use crate::support::strace;
 
 mod big;
 mod calls;
+mod conda;
 mod hands_off;
 mod kinds;
 mod links;
