@@ -243,11 +243,11 @@ fn a_need_serves_all_hard_links() {
                  cc -shared -Wl,-soname,libown.so,--no-as-needed -o t/{without_f}/lib/libown.so \
                  own.o t/{with_f}/lib/libg.so; \
                  patchelf --set-rpath '$ORIGIN' t/{without_f}/lib/libown.so; \
-                 cc -o t/a/bin/m m.c -Wl,--unresolved-symbols=ignore-all,--no-as-needed \
-                 -Wl,-rpath,'$ORIGIN/../lib',-z,lazy t/{with_f}/lib/libown.so; ln t/a/bin/m t/z/bin/m"
+                 cc -shared -Wl,-soname,libown.so -o stub.so g.o; \
+                 cc -o t/a/bin/m m.c -Wl,-rpath,'$ORIGIN/../lib' stub.so; ln t/a/bin/m t/z/bin/m"
             );
             tool(&lab, &script);
-            let (_, is_verified) = fixes(&lab, &["t"]);
+            let said = text(&lab.linkaudit(&["fix", "t", "--isolated"]).stdout);
             let status = |lab: &Lab, dir: &str| {
                 lab.sh(&format!("LD_BIND_NOW=1 t/{dir}/bin/m")).status.code()
             };
@@ -255,7 +255,8 @@ fn a_need_serves_all_hard_links() {
             tool(&lab, "patchelf --add-needed libg.so t/a/bin/m");
             // The reference to `f` was bound to `libown.so`, and is not any more.
             assert_eq!(status(&lab, with_f), Some(2), "{with_f}");
-            assert_eq!(is_verified, !is_defined, "{with_f} {is_defined}");
+            let is_offered = said.contains("patchelf --add-needed libg.so ");
+            assert_eq!(is_offered, !is_defined, "{with_f}: {said}");
         }
     }
 }

@@ -37,11 +37,16 @@ fn the_library_that_lacks_a_version_is_named() {
 #[test]
 fn programs_are_no_plugins() {
     let lab = Lab::new();
-    let allowed = ["-Wl,--unresolved-symbols=ignore-all"];
+    let path = "p/lib/libs.so";
+    let all: String =
+        (0..8).map(|number| format!("int lost{number}(void) {{ return 0; }}")).collect();
+    lab.so(path, &all, &["-Wl,-soname,libs.so"]);
     for number in 0..8 {
         let source = format!("int lost{number}(void); int main(void) {{ return lost{number}(); }}");
-        lab.exe(&format!("p/bin/app{number}"), &source, &allowed);
+        let link = ["-Lp/lib", "-l:libs.so", "-Wl,-rpath,$ORIGIN/../lib"];
+        lab.exe(&format!("p/bin/app{number}"), &source, &link);
     }
+    lab.so(path, FOO, &["-Wl,-soname,libs.so"]);
     assert!(said(&lab).contains("--lib-path DIR") || said(&lab).contains("link each of these"));
     assert!(!said(&lab).contains("--host"), "{}", said(&lab));
     for number in 0..8 {
