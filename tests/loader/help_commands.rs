@@ -98,8 +98,8 @@ fn commands_of_the_help_repair_the_program() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The commands that a report proposes. The script that a command writes is run, also if the audit is
-/// incomplete.
+/// The commands that a report proposes. The script that a command writes is run, also if the audit
+/// is incomplete.
 fn commands(report: &str) -> Vec<String> {
     let starts = ["linkaudit fix ", "ln -s "];
     let of_line = |line: &str| {
