@@ -62,6 +62,9 @@ const ENDS: &[&[u8]] = &[b"&", b"&&", b";", b"|", b"|&", b"||"];
 /// Options that compile without a link.
 const COMPILES: &[&str] = &["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"];
 
+/// Variables of the environment with directories in which GCC looks for libraries and start files.
+const SEARCH_VARIABLES: &[&str] = &["LIBRARY_PATH", "GCC_EXEC_PREFIX"];
+
 /// The letters of `ar` that add members to an archive, and all its letters.
 const AR: (&[u8], &[u8]) = (b"qr", b"DNPSTUVabcdfilmopqrstuvx");
 
@@ -79,7 +82,7 @@ pub(super) fn command(
     is_here: impl Fn(&OsStr) -> bool,
 ) -> Option<Result<Vec<OsString>, String>> {
     let mut found = Vec::new();
-    let mut archiver = None;
+    let (mut archiver, mut variable) = (None, None);
     let mut lines = text.split(|byte| *byte == b'\n');
     while let Some(line) = lines.next() {
         let mut line = line.trim_ascii().to_vec();
@@ -93,6 +96,7 @@ pub(super) fn command(
         let mut elsewhere = None;
         for part in parts(words(&line)) {
             let command = after_launchers(&part);
+            variable = variable.or_else(|| part.iter().find(|word| changes_search(word)).cloned());
             match command {
                 [change, to] if change == "cd" && !is_here(to) => {
                     elsewhere.get_or_insert(to.clone());
@@ -108,6 +112,12 @@ pub(super) fn command(
     if found.len() > 1 {
         let commands: Vec<_> = found.iter().map(|(command, _)| output(command)).collect();
         return Some(Err(several(&commands)));
+    }
+    if let (Some(variable), false) = (variable, found.is_empty()) {
+        return Some(Err(format!(
+            "{}: its effect on the search for libraries is not followed\n{HELP}",
+            show(variable.as_bytes())
+        )));
     }
     Some(match (found.pop(), archiver) {
         (Some((command, None)), _) => Ok(command),
@@ -241,6 +251,15 @@ fn is_assignment(word: &[u8]) -> bool {
     let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let name = word.iter().position(|byte| *byte == b'=').map(|end| &word[..end]);
     name.is_some_and(|name| !name.is_empty() && name.iter().all(is_of_name))
+}
+
+/// True for a word that sets a variable from which GCC takes directories of libraries. An empty
+/// LIBRARY_PATH stands for the working directory.
+fn changes_search(word: &OsStr) -> bool {
+    SEARCH_VARIABLES.iter().any(|variable| {
+        let value = word.as_bytes().strip_prefix(variable.as_bytes());
+        value.is_some_and(|value| value.starts_with(b"="))
+    })
 }
 
 /// True for the path of a compiler, such as `/usr/bin/x86_64-linux-gnu-g++-12`.

@@ -52,12 +52,12 @@ fn begins(list: &str, word: &str) -> bool {
     list.split_ascii_whitespace().any(|known| word.starts_with(known))
 }
 
-/// Translates a command, whose first word is the compiler. `linker` is the one that the user
-/// chose.
+/// Translates a command, whose first word is the compiler. Its files are looked up in `tree`, the
+/// audited system. `linker` is the one that the user chose.
 pub(super) fn translate(
     command: Vec<OsString>,
     tree: &dyn Tree,
-    linker: Option<&str>,
+    linker: Option<&OsStr>,
 ) -> Result<DriverLine, String> {
     let mut words = command.into_iter();
     let driver = words.next().unwrap_or_default();
@@ -84,7 +84,7 @@ pub(super) fn translate(
     release.dirs.splice(..0, std::mem::take(&mut parts.prefixes));
     let mut out = Vec::new();
     let own_linker = parts.linker.unwrap_or("gnu");
-    if linker.unwrap_or(own_linker) == "gnu" {
+    if linker.unwrap_or(own_linker.as_ref()) == "gnu" {
         release.add_local_dirs(tree);
     }
     let kind = parts.kind()?;
@@ -92,7 +92,8 @@ pub(super) fn translate(
     let (name, what) = (show(driver.as_bytes()), kind.in_words());
     let dir = crate::text::show_path(&release.dir);
     let assumed = format!(
-        "assumed: {name} links {what}, and adds the start files and libraries of {dir} to it"
+        "assumed: {name} links {what}, and adds the start files and libraries of {dir} to it; \
+         LIBRARY_PATH is not set"
     );
     Ok(DriverLine { words: out, linker: own_linker, assumed })
 }

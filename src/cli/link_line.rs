@@ -8,6 +8,7 @@ use super::linker_words::{ELSEWHERE, Effect, LinkerWord, NeededSearch, REPORTED,
 use super::pasted_line::{runs_linker, words_of_linker};
 use super::{Cli, LinkerOption, build_commands, driver_line, named};
 use crate::id::{FastMap, FastSet};
+use crate::text::{show, show_path};
 use crate::tree::{DiskTree, EntryType, Tree as _};
 use crate::views::archive::PositionalOption;
 use clap::{Arg, ArgMatches, Command, CommandFactory as _, ValueEnum as _};
@@ -137,8 +138,9 @@ pub(super) fn expand(arguments: impl Iterator<Item = OsString>) -> ExpandedLine 
     let driver = first.filter(|at| build_commands::is_driver(&out.words[command + at]));
     let driver = driver.map(|at| out.words.split_off(command + at));
     let typed = out.words.split_off(command + 1);
-    let linker = linker_name(typed.iter());
-    let mut expanded = Expanded { linker, ..Expanded::default() };
+    let linker = value_of("--linker", typed.iter());
+    let root = value_of("--root", out.words.iter().chain(&typed)).map(PathBuf::from);
+    let mut expanded = Expanded { linker, root, ..Expanded::default() };
     for argument in typed {
         expanded.add(argument, 0);
     }
@@ -206,24 +208,24 @@ enum Origin {
 
 type Word = (OsString, Origin);
 
-/// The value of the last `--linker`.
-fn linker_name<'w>(words: impl Iterator<Item = &'w OsString>) -> Option<String> {
-    let mut words = words.map(|word| word.to_string_lossy());
-    let mut name = None;
+/// The value of the last `option`.
+fn value_of<'w>(option: &str, words: impl Iterator<Item = &'w OsString>) -> Option<OsString> {
+    let mut words = words;
+    let mut found = None;
     while let Some(word) = words.next().filter(|word| *word != "--") {
-        match word.strip_prefix("--linker") {
-            Some("") => name = words.next().map(std::borrow::Cow::into_owned),
-            Some(value) => name = value.strip_prefix('=').map(str::to_owned).or(name),
-            None => {}
+        match word.as_bytes().strip_prefix(option.as_bytes()) {
+            Some(b"") => found = words.next().cloned(),
+            Some([b'=', value @ ..]) => found = Some(OsString::from_vec(value.to_vec())),
+            Some(_) | None => {}
         }
     }
-    name
+    found
 }
 
 /// The linker of `--linker`, or lld.
 fn linker_of(words: &[Word]) -> LinkerOption {
-    let name = linker_name(words.iter().map(|(word, _)| word));
-    let found = name.and_then(|name| LinkerOption::from_str(&name, false).ok());
+    let name = value_of("--linker", words.iter().map(|(word, _)| word));
+    let found = name.and_then(|name| LinkerOption::from_str(&name.to_string_lossy(), false).ok());
     found.unwrap_or(LinkerOption::Lld)
 }
 
@@ -357,6 +359,14 @@ impl LeftOut {
     }
 }
 
+/// The file system in which a compiler's files are looked up: the sysroot `root` if there is one.
+fn system(root: Option<&Path>) -> Result<DiskTree, String> {
+    let here = DiskTree::new();
+    let Some(root) = root else { return Ok(here) };
+    let tree = here.real_path(root).and_then(|real| DiskTree::within(&real));
+    tree.map_err(|error| format!("--root {}: {error}", show_path(root)))
+}
+
 /// The words of a command line after the replacement of response files.
 #[derive(Default)]
 struct Expanded {
@@ -369,7 +379,9 @@ struct Expanded {
     /// True while the words of a command of a compiler or a linker are added.
     is_of_compiler: bool,
     /// The linker that the user chose.
-    linker: Option<String>,
+    linker: Option<OsString>,
+    /// The value of `--root`.
+    root: Option<PathBuf>,
 }
 
 impl Expanded {
@@ -409,7 +421,16 @@ impl Expanded {
         for word in command {
             self.expand_of_driver(word, depth, &mut expanded);
         }
-        match driver_line::translate(expanded, &DiskTree::new(), self.linker.as_deref()) {
+        let prefix = expanded.iter().find(|word| word.as_bytes().starts_with(b"-B"));
+        if let Some(prefix) = prefix.filter(|_| self.root.is_some()) {
+            let prefix = show(prefix.as_bytes());
+            let error = format!("{prefix}: not followed with --root\n{}", build_commands::HELP);
+            self.refused.get_or_insert(error);
+            return;
+        }
+        let line = system(self.root.as_deref())
+            .and_then(|tree| driver_line::translate(expanded, &tree, self.linker.as_deref()));
+        match line {
             Ok(line) => {
                 self.assumed.push(line.assumed);
                 if self.linker.is_none() {

@@ -270,8 +270,78 @@ fn what_is_assumed_about_compilers() {
     let expected = "assumed: g++ links a position-independent program, and adds the start files \
                     and libraries of /usr/lib/gcc/x86_64-linux-gnu/";
     assert!(note.contains(expected), "{note}");
+    assert!(note.contains("to it; LIBRARY_PATH is not set"), "{note}");
     assert_eq!(note.matches("assumed: ").count(), 1, "{note}");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+/// GCC searches the directories of LIBRARY_PATH, and those below GCC_EXEC_PREFIX.
+#[test]
+fn variables_with_directories_of_libraries() {
+    if !has_gcc("variables_with_directories_of_libraries", &[]) {
+        return;
+    }
+    let lab = lab();
+    let link = "gcc m.o -lf -u t -o out";
+    for (before, is_found) in [("", false), ("LIBRARY_PATH=pre", true), ("LIBRARY_PATH=", true)] {
+        let line = format!("{before} {link}");
+        let linked = lab.sh(&format!("{line}; true"));
+        let error = String::from_utf8_lossy(&linked.stderr).into_owned();
+        assert_eq!(error.contains("cannot find -lf"), !is_found, "{line}: {error}");
+    }
+    for before in
+        ["LIBRARY_PATH=pre", "LIBRARY_PATH=", "GCC_EXEC_PREFIX=pre/", "export LIBRARY_PATH=pre &&"]
+    {
+        lab.write("line", format!("{before} {link}\n"));
+        let error =
+            refused(&lab, "@line", before.trim_matches([' ', '&']).trim_start_matches("export "));
+        assert!(error.contains("is not followed\nhelp: add -### "), "{error}");
+    }
+    lab.write("line", "COMPILER_PATH=/x gcc m.o libf.a -o out\n");
+    let (answer, _) = archive(&lab.root(), &["-q", "@line"]);
+    assert_eq!(undefined(&answer), BTreeSet::new(), "{answer}");
+}
+
+/// With `--root`, the compiler's files are those of the sysroot, which a GCC that starts there
+/// takes.
+#[test]
+fn compilers_of_a_sysroot() {
+    let lab = lab();
+    let (dir, libs) = ("root/usr/lib/gcc/x86_64-linux-gnu/99", "root/usr/lib/x86_64-linux-gnu");
+    for dir in [dir, libs, "root/src"] {
+        std::fs::create_dir_all(lab.path(dir)).expect("a directory");
+    }
+    for name in ["Scrt1.o", "crti.o", "crtn.o"] {
+        object(&lab, &format!("{libs}/{name}"), "nop\n");
+    }
+    for name in ["crtbeginS.o", "crtendS.o"] {
+        object(&lab, &format!("{dir}/{name}"), "nop\n");
+    }
+    object(&lab, "own.o", ".globl only_there\nonly_there: ret\n");
+    object(&lab, "root/src/a.o", ".globl main\nmain: call only_there\ncall nosuch\n");
+    object(&lab, "nothing.o", "nop\n");
+    ar(&lab, "rc", &format!("{dir}/libgcc.a"), &["own.o"]);
+    ar(&lab, "rc", &format!("{libs}/libc.a"), &["nothing.o"]);
+    ar(&lab, "rc", &format!("{libs}/libgcc_s.a"), &["nothing.o"]);
+    for link in [["gcc", "root/src/a.o"], ["gcc", "/src/a.o"]] {
+        let root = lab.path("root").display().to_string();
+        for options in [vec!["--root", "root"], vec!["--root", &root]] {
+            let output =
+                lab.linkaudit(&[&["archive", "--format", "json"], &*options, &link].concat());
+            let error = String::from_utf8_lossy(&output.stderr).into_owned();
+            let answer: serde_json::Value =
+                serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{error}"));
+            assert!(error.contains("of /usr/lib/gcc/x86_64-linux-gnu/99 to it"), "{error}");
+            assert_eq!(undefined(&answer), BTreeSet::from(["nosuch".to_owned()]), "{answer}");
+        }
+    }
+    let output = lab.linkaudit(&["archive", "--root", "root", "gcc", "-Bx", "/src/a.o"]);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(error.starts_with("error: -Bx: not followed with --root\nhelp: "), "{error}");
+    std::fs::remove_file(lab.path(&format!("{libs}/crti.o"))).expect("a file");
+    let output = lab.linkaudit(&["archive", "--root", "root", "gcc", "/src/a.o"]);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(error.starts_with("error: crti.o, which the compiler adds, is not found"), "{error}");
 }
 
 /// The error of a command that is refused. It starts with `begin`.
