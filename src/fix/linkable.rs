@@ -12,6 +12,7 @@
 //!
 //! `prove` and `as_linked` leave a fix with such a member unverified.
 
+use super::inside::{Duplicate, Inside};
 use super::{groups, hidden, imports, mixed_tls, sections, weak_copies, weak_references};
 use crate::audit::{Audit, Libraries};
 use crate::cover::{Demand, OutputKind, TLS_MODULE_BASE, demand, relocation_name};
@@ -104,26 +105,6 @@ fn may_refuse(kind: OutputKind, of: (Target, u32), flags: u64, is_global: bool) 
     }
 }
 
-/// The symbols of one name in the symbol table of the object.
-#[derive(Clone, Copy)]
-struct Inside {
-    /// The binding of the last one, which is global if one of them is.
-    bind: elf::SymbolBind,
-    /// True if all were local before the object was linked; `None` if this is unknown.
-    was_local: Option<bool>,
-}
-
-impl Inside {
-    fn and(self, last: Self) -> Self {
-        let was_local = match (self.was_local, last.was_local) {
-            (Some(false), _) | (_, Some(false)) => Some(false),
-            (Some(true), Some(true)) => Some(true),
-            _ => None,
-        };
-        Self { bind: last.bind, was_local }
-    }
-}
-
 struct LinkableCheck<'a> {
     audit: &'a Audit,
     object: &'a Object,
@@ -185,7 +166,7 @@ impl<'a> LinkableCheck<'a> {
         if let Ok(Opened::File(handle)) = tree.open(&self.audit.corpus.files[file].path) {
             let visit = |symbol: LinkedSymbol<'_>| {
                 if names.contains(symbol.name) {
-                    let new = Inside { bind: symbol.bind, was_local: symbol.was_local };
+                    let new = Inside::new(self.object, &symbol);
                     let all = out.entry(Box::from(symbol.name)).or_insert(new);
                     *all = all.and(new);
                 }
@@ -196,21 +177,30 @@ impl<'a> LinkableCheck<'a> {
         out
     }
 
-    /// True if the object also defines the symbol of a member, and linkers reject the second
-    /// definition.
-    fn is_in_object(&self, facts: &LinkFacts, global: &Global, name: &[u8]) -> bool {
+    /// The definition of the object that duplicates the symbol of a member; `None` if linkers accept
+    /// both.
+    fn duplicate(&self, facts: &LinkFacts, global: &Global, name: &[u8]) -> Option<Duplicate> {
         let tables = self.object.tables.as_ref();
-        if tables.is_some_and(|tables| tables.exports_strongly(name)) {
-            return true;
+        let inside = self.inside.get(name);
+        if let Some(exported) = tables.and_then(|tables| tables.find_strong_export(name)) {
+            let is_zero_filled = self.object.is_zero_filled(exported.kind, exported.value);
+            return Some(Duplicate::of_zero_filled(is_zero_filled));
         }
         // A linker keeps one copy of a COMDAT group, and compilers put STB_GNU_UNIQUE definitions
         // into groups. A linked object does not record the groups.
         let is_of_group = elf::SymbolBind(global.bind) == elf::STB_GNU_UNIQUE
             && facts.group_of(global.section).is_some();
-        match self.inside.get(name) {
-            Some(inside) if inside.bind == elf::STB_GNU_UNIQUE => !is_of_group,
-            Some(inside) if inside.bind != elf::STB_WEAK && inside.was_local != Some(true) => true,
-            _ => !is_of_group && tables.is_some_and(|tables| tables.exports_uniquely(name)),
+        match inside {
+            Some(inside) if inside.bind == elf::STB_GNU_UNIQUE => {
+                (!is_of_group).then_some(Duplicate::Certain)
+            }
+            Some(inside) if inside.bind != elf::STB_WEAK && inside.was_local != Some(true) => {
+                Some(inside.duplicate())
+            }
+            _ => {
+                let is_unique = !is_of_group && tables.is_some_and(|t| t.exports_uniquely(name));
+                is_unique.then_some(Duplicate::Certain)
+            }
         }
     }
 
@@ -482,7 +472,8 @@ impl<'a> LinkableCheck<'a> {
         let mut defined: FastMap<&[u8], (MemberId, Option<&[u8]>)> = FastMap::default();
         let of_library = parallel::map(&self.new, |member| {
             let facts = self.facts.get(member)?;
-            strong(facts).position(|(global, name)| self.is_in_object(facts, global, name))
+            let mut found = strong(facts).enumerate();
+            found.find_map(|(at, (global, name))| Some((at, self.duplicate(facts, global, name)?)))
         });
         let mut out = Vec::new();
         for (member, of_library) in self.new.iter().zip(of_library) {
@@ -491,20 +482,8 @@ impl<'a> LinkableCheck<'a> {
                 continue;
             }
             for (at, (global, name)) in strong(facts).enumerate() {
-                if Some(at) == of_library {
-                    let (word, symbol) = (self.name(*member), show(name));
-                    let is_known =
-                        self.inside.get(name).is_none_or(|inside| inside.was_local.is_some());
-                    let why = if is_known {
-                        format!(
-                            "{word} duplicates the definition of {symbol}: no linker accepts both"
-                        )
-                    } else {
-                        format!(
-                            "{word} may duplicate the definition of {symbol}: the file has a local \
-                             symbol of this name, which may be global in its link"
-                        )
-                    };
+                if let Some((_, duplicate)) = of_library.filter(|(first, _)| *first == at) {
+                    let why = duplicate.reason(&self.name(*member), &show(name));
                     out.push((*member, why));
                 }
                 let group = facts.group_of(global.section);

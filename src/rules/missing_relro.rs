@@ -84,7 +84,13 @@ mod tests {
             (0x3db0, 0, false),
         ];
         for (vaddr, memsz, expected) in cases {
-            let relro = Segment { kind: elf::PT_GNU_RELRO.0, flags: elf::PF_R.0, vaddr, memsz };
+            let relro = Segment {
+                kind: elf::PT_GNU_RELRO.0,
+                flags: elf::PF_R.0,
+                vaddr,
+                filesz: memsz,
+                memsz,
+            };
             assert_eq!(protects_any(&relro), expected, "{vaddr:#x} {memsz:#x}");
         }
     }

@@ -71,27 +71,31 @@ impl Tables {
     /// whose version is not the default one is ignored, because a link may define the name again
     /// without a conflict.
     pub fn exports_strongly(&self, name: &[u8]) -> bool {
-        self.exports_as(name, elf::STB_GLOBAL)
+        self.find_strong_export(name).is_some()
+    }
+
+    /// The definition for which [`Self::exports_strongly`] is true.
+    pub fn find_strong_export(&self, name: &[u8]) -> Option<Symbol<'_>> {
+        self.export_as(name, elf::STB_GLOBAL)
     }
 
     /// True if the loader can bind other objects to a definition of `name` with STB_GNU_UNIQUE. A
     /// definition with a version other than the default is ignored. Compilers put unique
     /// definitions into COMDAT groups.
     pub fn exports_uniquely(&self, name: &[u8]) -> bool {
-        self.exports_as(name, elf::STB_GNU_UNIQUE)
+        self.export_as(name, elf::STB_GNU_UNIQUE).is_some()
     }
 
-    fn exports_as(&self, name: &[u8], bind: elf::SymbolBind) -> bool {
+    fn export_as(&self, name: &[u8], bind: elf::SymbolBind) -> Option<Symbol<'_>> {
         let mut visit = |index: SymbolIndex| {
             let symbol = self.symbol(index).filter(|symbol| symbol.name == name)?;
             let is_it = elf::SymbolBind(symbol.bind) == bind;
-            (symbol.is_export() && is_it && symbol.is_default_version()).then_some(())
+            (symbol.is_export() && is_it && symbol.is_default_version()).then_some(symbol)
         };
-        let found = match &self.hash {
+        match &self.hash {
             HashTable::None => self.indices().find_map(visit),
             _ => self.walk(hash::gnu(name), || hash::sysv(name), None, &mut visit),
-        };
-        found.is_some()
+        }
     }
 
     /// The symbols to which the loader can bind other objects.

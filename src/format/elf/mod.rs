@@ -346,6 +346,23 @@ impl Object {
         self.tables.as_ref().and_then(|tables| tables.symbol(symbol)).map_or(&[], |s| s.name)
     }
 
+    /// True if the symbol with this type and value (st_value) has no bytes in the file, so that its
+    /// initial value is zero.
+    pub fn is_zero_filled(&self, kind: u8, value: u64) -> bool {
+        let is_thread_local = kind == object::elf::STT_TLS.0;
+        self.segments.iter().any(|segment| {
+            // The value of a thread-local symbol is an offset.
+            let into = match segment.kind {
+                kind if kind == object::elf::PT_TLS.0 => is_thread_local.then_some(value),
+                kind if kind == object::elf::PT_LOAD.0 && !is_thread_local => {
+                    value.checked_sub(segment.vaddr)
+                }
+                _ => None,
+            };
+            into.is_some_and(|into| segment.filesz <= into && into < segment.memsz)
+        })
+    }
+
     /// The bytes of DT_SONAME. `None` if the object has no soname.
     pub fn soname(&self) -> Option<&[u8]> {
         self.soname.map(|s| self.str(s))

@@ -21,6 +21,8 @@ pub struct Segment {
     pub flags: u32,
     /// Address of the first byte (p_vaddr).
     pub vaddr: u64,
+    /// Size in the file, in bytes (p_filesz). The rest in memory is filled with zeros.
+    pub filesz: u64,
     /// Size in memory, in bytes (p_memsz).
     pub memsz: u64,
 }
@@ -118,6 +120,7 @@ impl Segments {
                 kind: ph.p_type(e).0,
                 flags: ph.p_flags(e).0,
                 vaddr: ph.p_vaddr(e).into(),
+                filesz: range.1,
                 memsz: ph.p_memsz(e).into(),
             });
             match ph.p_type(e) {

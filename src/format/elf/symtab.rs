@@ -20,6 +20,10 @@ pub struct LinkedSymbol<'n> {
     pub name: &'n [u8],
     /// Its binding in the linked file.
     pub bind: elf::SymbolBind,
+    /// Its type, such as STT_OBJECT.
+    pub kind: elf::SymbolType,
+    /// Its value (st_value), usually an address.
+    pub value: u64,
     /// True if the symbol was also local in the object from which the file was linked: linkers make
     /// hidden symbols local too. `None` if this is unknown.
     pub was_local: Option<bool>,
@@ -90,7 +94,8 @@ fn each<H: FileHeader<Endian = Endianness>>(
             let bind = symbol.st_bind();
             let may_be_own = bind == elf::STB_LOCAL && symbol.st_visibility() == elf::STV_DEFAULT;
             let was_local = if may_be_own { own_end.map(|end| at < end) } else { Some(false) };
-            visit(LinkedSymbol { name: name(symbol), bind, was_local });
+            let value = symbol.st_value(e).into();
+            visit(LinkedSymbol { name: name(symbol), bind, kind, value, was_local });
         }
     }
     Ok(count > 1)

@@ -1,7 +1,7 @@
 //! Names that a fix defines and that the symbol table of the file has as local symbols. Such a
 //! symbol is either local in its object or hidden. Each case is linked again with the members.
 
-use super::kit::{archive, object, tool};
+use super::kit::{archive, object, text, tool};
 use super::linkable::{member, verified};
 use crate::support::{Lab, has, skip};
 use std::ffi::OsStr;
@@ -120,6 +120,54 @@ fn version_scripts_may_hide_definitions() {
             let expected = "(R_X86_64_PC32 for v): no linker accepts it unless a version script \
                             hides v";
             assert!(!is_verified && doubts.contains(expected), "{doubts}");
+        }
+    }
+}
+
+/// A tentative definition does not conflict with a strong one. A linked file does not record that a
+/// definition was tentative, so that the fix says "may". It is never verified, because linkers
+/// reject two strong definitions.
+#[test]
+fn tentative_definitions() {
+    let lab = Lab::new();
+    let code = |own: &str| {
+        format!(".globl f\nf: call g@PLT\nmovq v@GOTPCREL(%rip), %rax\nret\n{own}\n.size v, 4\n")
+    };
+    let may = "may duplicate the definition of v: linkers accept both only if";
+    let does = "duplicates the definition of v: no linker accepts both";
+    let strong = ".data\n.globl v\nv: .long 1";
+    let weak = ".data\n.weak v\nv: .long 1";
+    let common = ".comm v, 4, 4";
+    // The definition in the library and the one in the member, what the fix says, and true if
+    // linkers accept both.
+    let cases = [
+        (common, strong, Some(may), true),
+        (".bss\n.globl v\nv: .long 0", strong, Some(may), false),
+        (strong, strong, Some(does), false),
+        (common, weak, None, true),
+        (common, common, None, true),
+        (strong, common, None, true),
+        (weak, common, None, true),
+        (weak, strong, None, true),
+    ];
+    for (own, others, said, is_accepted) in cases {
+        member(&lab, "lib", &code(&format!(".type v, @object\n{own}")));
+        member(&lab, "g", &format!(".globl g\ng: ret\n.type v, @object\n{others}\n.size v, 4\n"));
+        archive(&lab, OsStr::new("parts/libg.a"), &["g.o"]);
+        for strip in ["true", "strip lib.so"] {
+            tool(&lab, &format!("ld.bfd -shared -o lib.so lib.o && {strip}"));
+            let run = lab.linkaudit(&["fix", "lib.so", "--lib-path", "parts", "-v"]);
+            let text = text(&run.stdout).replace('\n', " ");
+            assert!(said.is_none_or(|said| text.contains(said)), "{own} {others}: {text}");
+            assert!(
+                said.is_some() || !text.contains("the definition of v"),
+                "{own} {others}: {text}"
+            );
+        }
+        for linker in ["ld.bfd", "ld.lld", "mold"].into_iter().filter(|linker| has(linker)) {
+            let link = format!("{linker} -shared -o out.so lib.o parts/libg.a");
+            let links = lab.sh(&format!("{link} 2>/dev/null")).status.success();
+            assert_eq!(links, is_accepted, "{own} {others}: {link}");
         }
     }
 }
