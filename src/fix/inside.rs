@@ -1,8 +1,13 @@
-//! Definitions in the symbol table of the linked object that a member defines again.
+//! Definitions in the symbol table of the linked object: those that a member defines again, and
+//! those of names to which a member refers.
 
 use crate::format::elf::Object;
-use crate::format::elf::symtab::LinkedSymbol;
+use crate::format::elf::symtab::{LinkedSymbol, each_defined};
+use crate::id::{FastMap, FastSet};
+use crate::tree::{Opened, Tree};
 use object::elf;
+use std::collections::BTreeSet;
+use std::path::Path;
 
 /// The symbols of one name in the symbol table of the object.
 #[derive(Clone, Copy)]
@@ -71,5 +76,64 @@ impl Duplicate {
                  one of the file is tentative in its link (-fcommon)"
             ),
         }
+    }
+}
+
+/// Names to which added members refer and which no file exports, in the symbol table of the linked
+/// object. The objects from which it was linked may define such a name as a hidden symbol.
+pub(super) struct OwnNames {
+    is_stripped: bool,
+    /// The names that the table has: true if the symbol was local before the link; `None` if this
+    /// is unknown.
+    was_local: FastMap<Box<[u8]>, Option<bool>>,
+}
+
+impl OwnNames {
+    /// Looks for `names` in the symbol table of the file at `path`.
+    pub(super) fn new(tree: &dyn Tree, path: &Path, names: &FastSet<&[u8]>) -> Self {
+        let mut was_local = FastMap::default();
+        let visit = |symbol: LinkedSymbol<'_>| {
+            if names.contains(symbol.name) {
+                let known = was_local.entry(symbol.name.into()).or_insert(symbol.was_local);
+                // Several symbols may have the name, and the members find those that were global.
+                if *known != Some(false) && *known != symbol.was_local {
+                    *known = symbol.was_local.filter(|was_local| !was_local);
+                }
+            }
+        };
+        let has_symbols = match tree.open(path) {
+            Ok(Opened::File(handle)) => each_defined(&handle, visit).unwrap_or(true),
+            _ => true,
+        };
+        Self { is_stripped: !has_symbols, was_local }
+    }
+
+    /// True if the file has no symbol table (`.symtab`).
+    pub(super) fn is_stripped(&self) -> bool {
+        self.is_stripped
+    }
+
+    /// What is known about `names` if a link of the file's objects may define them all, in words;
+    /// `None` if some name is certainly undefined.
+    pub(super) fn reason(&self, names: &BTreeSet<Vec<u8>>) -> Option<&'static str> {
+        if self.is_stripped {
+            return Some(
+                "would be undefined unless a hidden symbol of the file defines it: the file is stripped",
+            );
+        }
+        let known = names.iter().map(|name| self.was_local.get(&**name).copied());
+        let mut all_hidden = true;
+        for was_local in known {
+            match was_local? {
+                Some(true) => return None,
+                Some(false) => {}
+                None => all_hidden = false,
+            }
+        }
+        Some(if all_hidden {
+            "is defined in the file and not exported: its objects may define it, which is not verified"
+        } else {
+            "would be undefined unless the local symbol of the file is hidden in its object"
+        })
     }
 }

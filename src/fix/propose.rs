@@ -5,6 +5,7 @@
 use super::dead_entries;
 use super::files;
 use super::fix_plan::{FixPlan, ListChange};
+use super::inside::OwnNames;
 use super::known;
 use super::libraries;
 use super::link_order;
@@ -26,8 +27,7 @@ use crate::finding::{COMPILER_ADDS_LIBC, Fix, FixKind, Proof, STRIPPED};
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::format::deps_list::{SetChange, SetCommand};
 use crate::format::elf::Object;
-use crate::format::elf::symtab::each_defined;
-use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId};
+use crate::id::{ArchiveId, FastMap, FileId, MemberId};
 use crate::merged::shared::link_path;
 use crate::merged::solve::{Solution, Solved, SymbolClosure};
 use crate::order;
@@ -35,7 +35,7 @@ use crate::order::Arrange as _;
 use crate::plan::FixRequest;
 use crate::plan::Plan;
 use crate::text::{show, show_path};
-use crate::tree::{Opened, Tree};
+use crate::tree::Tree;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
@@ -154,11 +154,7 @@ fn of_symbols(
         list_path,
         places: &places,
         proofs: &proofs,
-        stripped: if fat.is_none() {
-            stripped(audit, tree, &solutions)
-        } else {
-            FastSet::default()
-        },
+        own: own_names(audit, tree, &solutions),
         verified: RefCell::default(),
     };
     for finding in findings.iter_mut().filter(|finding| finding.rule == *"undefined-symbol") {
@@ -229,14 +225,21 @@ fn share(findings: &mut Findings) {
     }
 }
 
-/// The files of `solutions` that have no symbol table (`.symtab`).
-fn stripped(audit: &Audit, tree: &dyn Tree, solutions: &[Arc<Solution>]) -> FastSet<FileId> {
-    let has_symbols = |file: FileId| match tree.open(&audit.corpus.files[file].path) {
-        Ok(Opened::File(handle)) => each_defined(&handle, |_| {}).unwrap_or(true),
-        _ => true,
+/// The names that parts of the solutions leave undefined, in the symbol table of each file.
+fn own_names(
+    audit: &Audit,
+    tree: &dyn Tree,
+    solutions: &[Arc<Solution>],
+) -> FastMap<FileId, OwnNames> {
+    let of = |solution: &Arc<Solution>| {
+        let parts = solution.parts();
+        let names = parts.iter().flat_map(|part| part.undefined.iter().map(|name| &**name));
+        (
+            solution.file,
+            OwnNames::new(tree, &audit.corpus.files[solution.file].path, &names.collect()),
+        )
     };
-    let files = solutions.iter().map(|solution| solution.file);
-    files.filter(|file| !has_symbols(*file)).collect()
+    solutions.iter().map(of).collect()
 }
 
 fn added_members(audit: &Audit, solution: &Solution, linked: &[ArchiveId]) -> usize {
@@ -252,9 +255,8 @@ struct Context<'a> {
     list_path: Option<Arc<Path>>,
     places: &'a BTreeMap<ArchiveId, ListPosition>,
     proofs: &'a Proofs,
-    /// The files without a symbol table (`.symtab`), if there is no merged archive. A hidden symbol
-    /// of such a file may be a duplicate of a member's symbol.
-    stripped: FastSet<FileId>,
+    /// The names that added members would leave undefined, in the symbol table of each file.
+    own: FastMap<FileId, OwnNames>,
     /// Cached results of [`Self::verified`].
     verified: RefCell<FastMap<(FileId, MemberId), Arc<str>>>,
 }
@@ -356,8 +358,9 @@ impl Context<'_> {
             let libc =
                 self.libc(file, part).map(|libc| format!(": {libc} defines them, link it too"));
             let libc = libc.unwrap_or_default();
-            let why =
-                format!("{name}{more}, referenced by the added members, would be undefined{libc}");
+            let own = self.own.get(&file).and_then(|own| own.reason(&part.undefined));
+            let end = own.map_or_else(|| format!("would be undefined{libc}"), str::to_owned);
+            let why = format!("{name}{more}, referenced by the added members, {end}");
             return Proof::Unknown(why.into());
         }
         if let Some(doubt) = self.proofs.doubt(file, symbol, part) {
@@ -377,8 +380,13 @@ impl Context<'_> {
                 0 => String::new(),
                 n => format!(" and {}", count(n, "library", "libraries")),
             };
-            let stripped =
-                if self.stripped.contains(&file) { format!("; {STRIPPED}") } else { String::new() };
+            // A hidden symbol of a stripped file may be a duplicate of a member's symbol.
+            let is_stripped = || self.own.get(&file).is_some_and(OwnNames::is_stripped);
+            let stripped = if self.fat.is_none() && is_stripped() {
+                format!("; {STRIPPED}")
+            } else {
+                String::new()
+            };
             let libc = if self.proofs.assumes_libc(file, part) {
                 format!("; {COMPILER_ADDS_LIBC}")
             } else {

@@ -171,3 +171,49 @@ fn tentative_definitions() {
         }
     }
 }
+
+/// A member refers to a name that the file defines and does not export. Linkers take the definition
+/// if it is global in its object.
+#[test]
+fn references_to_names_of_the_file() {
+    let lab = Lab::new();
+    object(&lab, "g.o", "int h(void); int g(void) { return h(); }");
+    archive(&lab, OsStr::new("parts/libg.a"), &["g.o"]);
+    lab.write("map", "{ global: own; local: *; };");
+    let global = "int g(void); int h(void) { return 1; } int own(void) { return g() + h(); }";
+    let none = "int g(void); int own(void) { return g(); }";
+    let defined = "is defined in the file and not exported";
+    let perhaps = "would be undefined unless the local symbol of the file is hidden";
+    // The source, options of the link, what the fix says with GNU ld and lld, and true if the link
+    // with the archive succeeds.
+    for (source, options, said, links) in [
+        (HIDDEN, "", [defined, defined], true),
+        (global, "--version-script=map", [defined, perhaps], true),
+        (STATIC, "", ["would be undefined", perhaps], false),
+        (none, "", ["would be undefined", "would be undefined"], false),
+    ] {
+        object(&lab, "own.o", source);
+        for (linker, said) in ["ld.bfd", "ld.lld"].into_iter().zip(said) {
+            if !has(linker) {
+                continue;
+            }
+            let link = format!("{linker} -shared {options} own.o");
+            let linked = lab.sh(&format!("{link} -z defs parts/libg.a -o out.so 2>&1"));
+            assert_eq!(linked.status.success(), links, "{link}: {}", text(&linked.stdout));
+            for (strip, said) in [
+                ("true", said),
+                (
+                    "strip lib.so",
+                    "would be undefined unless a hidden symbol of the file defines it",
+                ),
+            ] {
+                tool(&lab, &format!("{link} -o lib.so && {strip}"));
+                let run = lab.linkaudit(&["fix", "lib.so", "--lib-path", "parts", "-v"]);
+                let text = text(&run.stdout).replace('\n', " ");
+                let expected = format!("h, referenced by the added members, {said}");
+                assert!(text.contains(&expected), "{link} {strip}: {text}");
+                assert_eq!(text.contains(" unless "), said.contains(" unless "), "{link}: {text}");
+            }
+        }
+    }
+}
