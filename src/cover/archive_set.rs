@@ -129,7 +129,8 @@ impl ArchiveSet {
             let symbols = members.symbols(self.member(member)).iter();
             let named = symbols.filter(|one| one.kind.is_definition() && one.name != NAMELESS);
             out.extend(named.map(|symbol| {
-                let MemberSymbol { name, kind, function, beside_weak, .. } = *symbol;
+                let MemberSymbol { name, kind, beside_weak, .. } = *symbol;
+                let function = symbol.is_function();
                 (name, MemberDefinition { member, kind, function, beside_weak, next: NONE })
             }));
         }

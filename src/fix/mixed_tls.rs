@@ -105,7 +105,7 @@ fn of_linked(
     let asked: FastSet<NameId> = members.values().flatten().copied().collect();
     let names: Vec<&[u8]> = asked.iter().map(|name| audit.library.text(*name)).collect();
     let symbols = |object| symbols(object, &names);
-    let of_libraries = libraries.objects().flat_map(symbols).filter(is_plain);
+    let of_libraries = libraries.objects().flat_map(symbols).filter(Symbol::has_plain_name);
     let all = symbols(object).into_iter().chain(of_libraries);
     for symbol in all.filter(|symbol| elf::SymbolBind(symbol.bind) != elf::STB_LOCAL) {
         let Some(name) = audit.library.find(symbol.name) else { continue };
@@ -128,14 +128,4 @@ fn symbols<'o>(object: &'o Object, names: &[&[u8]]) -> Vec<Symbol<'o>> {
         _ => tables.indices_of(names.iter().copied()),
     };
     thread_local.chain(named).filter_map(|index| tables.symbol(index)).collect()
-}
-
-/// True if GNU ld enters a symbol of a shared library under its name without a version, the name by
-/// which members refer to it.
-fn is_plain(symbol: &Symbol<'_>) -> bool {
-    if symbol.section == elf::SHN_UNDEF.0 {
-        // A version index above 1 means that the reference has a version.
-        return symbol.versym <= 1;
-    }
-    symbol.is_link_definition() && symbol.is_default_version()
 }

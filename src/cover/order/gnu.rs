@@ -373,7 +373,7 @@ impl<'q> Run<'q> {
     /// symbol needs a definition of data (`is_global_data_symbol_definition`).
     fn wants(&self, name: &[u8], symbol: MemberSymbol) -> Option<ReferredBy> {
         let is_data =
-            matches!(symbol.kind, SymbolKind::Strong | SymbolKind::Unique) && !symbol.function;
+            matches!(symbol.kind, SymbolKind::Strong | SymbolKind::Unique) && !symbol.is_function();
         match self.table.get(name)? {
             State::Undefined { weak: false, by } => Some(*by),
             State::Common if is_data => Some(ReferredBy::Asked),

@@ -5,6 +5,7 @@
 //!
 //! `read` and `symbols` are the callers.
 
+use super::members::SymbolValue;
 use crate::format::{Defect, ReadError, Table, in_memory};
 use crate::tree::Handle;
 use object::read::elf::{FileHeader, SectionHeader, Sym};
@@ -88,7 +89,7 @@ pub(super) struct RawSymbol<'b> {
     /// The version with `@` or `@@` before it; empty if the symbol has none.
     pub(super) version: &'b [u8],
     pub(super) bind: elf::SymbolBind,
-    pub(super) function: bool,
+    pub(super) value: SymbolValue,
     pub(super) section: elf::SymbolSection,
     pub(super) other: u8,
 }
@@ -370,9 +371,14 @@ pub(super) fn each_symbol<'b, H: FileHeader<Endian = Endianness>>(
             whole = false;
             continue;
         };
-        let function = matches!(symbol.st_type(), elf::STT_FUNC | elf::STT_GNU_IFUNC);
+        let value = match symbol.st_type() {
+            elf::STT_NOTYPE => SymbolValue::Untyped,
+            elf::STT_FUNC | elf::STT_GNU_IFUNC => SymbolValue::Function,
+            elf::STT_TLS => SymbolValue::ThreadLocal,
+            _ => SymbolValue::Data,
+        };
         let (section, other) = (symbol.st_shndx(e), symbol.st_other());
-        take(RawSymbol { name, start, version, bind, function, section, other: other.0 });
+        take(RawSymbol { name, start, version, bind, value, section, other: other.0 });
     }
     whole
 }

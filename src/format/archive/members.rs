@@ -157,6 +157,19 @@ impl SymbolKind {
     }
 }
 
+/// What the type of a symbol says about its value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SymbolValue {
+    /// STT_NOTYPE: nothing. Assemblers give this type to most references.
+    Untyped,
+    /// STT_FUNC or STT_GNU_IFUNC.
+    Function,
+    /// STT_TLS.
+    ThreadLocal,
+    /// Another type, such as STT_OBJECT.
+    Data,
+}
+
 /// The id of a symbol whose name is not stored.
 pub const NAMELESS: NameId = NameId::LAST;
 
@@ -170,8 +183,8 @@ pub struct MemberSymbol {
     pub kind: SymbolKind,
     /// `st_other`: the visibility in its lowest two bits.
     pub other: u8,
-    /// True for STT_FUNC and STT_GNU_IFUNC.
-    pub function: bool,
+    /// What its type says about its value.
+    pub value: SymbolValue,
     /// True for a strong definition in a section that also has a weak definition. Such a section
     /// may be in a COMDAT group, and other copies of the group may lack the strong definition.
     pub beside_weak: bool,
@@ -182,6 +195,11 @@ impl MemberSymbol {
     /// ignores definitions of the symbol in shared objects.
     pub fn is_restricted(&self) -> bool {
         self.other & 3 != 0
+    }
+
+    /// True for a function.
+    pub fn is_function(&self) -> bool {
+        self.value == SymbolValue::Function
     }
 
     /// True if the visibility of the symbol is hidden or internal: the output of a link does not

@@ -25,7 +25,9 @@ pub use link_facts::{
     Global, GroupNames, LINK_ONCE, LinkFacts, ObjectRelocation, ObjectSection, RelocationFilter,
 };
 pub use link_reader::{LinkFactsReader, LinkScratch};
-pub use members::{Member, MemberDefect, MemberKind, MemberSymbol, Members, NAMELESS, SymbolKind};
+pub use members::{
+    Member, MemberDefect, MemberKind, MemberSymbol, Members, NAMELESS, SymbolKind, SymbolValue,
+};
 pub use places::places;
 pub use read::{External, Options, Scratch, members, object};
 

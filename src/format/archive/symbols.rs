@@ -3,7 +3,9 @@
 use super::bitcode::LtoSymbol;
 use super::elf_member::{Raw, RawSymbol, each_symbol, is_machine_common, stem};
 use super::index::ArchiveSymbolIndex;
-use super::members::{Member, MemberDefect, MemberKind, MemberSymbol, NAMELESS, Span, SymbolKind};
+use super::members::{
+    Member, MemberDefect, MemberKind, MemberSymbol, NAMELESS, Span, SymbolKind, SymbolValue,
+};
 use crate::format::{Defect, Table};
 use crate::id::FastMap;
 use crate::symbol_names::{Added, Batch, Growing};
@@ -211,7 +213,7 @@ impl SymbolsBuilder {
                 name: NAMELESS,
                 kind: is,
                 other: symbol.other,
-                function: symbol.function,
+                value: symbol.value,
                 beside_weak: false,
             });
             if batch.len() >= BATCH {
@@ -299,9 +301,9 @@ impl SymbolsBuilder {
                 self.hashes.push(names.hash(symbol.name));
                 self.starts.push(0);
             }
-            let LtoSymbol { kind, visibility, function, .. } = *symbol;
-            let other = visibility;
-            self.symbols.push(MemberSymbol { name, kind, other, function, beside_weak: false });
+            let LtoSymbol { kind, visibility: other, function, .. } = *symbol;
+            let value = if function { SymbolValue::Function } else { SymbolValue::Untyped };
+            self.symbols.push(MemberSymbol { name, kind, other, value, beside_weak: false });
         }
         true
     }
@@ -326,8 +328,8 @@ impl SymbolsBuilder {
                     self.hashes.push(hash);
                     self.starts.push(0);
                     let kind = SymbolKind::Strong;
-                    let (other, function, beside_weak) = (0, false, false);
-                    self.symbols.push(MemberSymbol { name, kind, other, function, beside_weak });
+                    let (other, value, beside_weak) = (0, SymbolValue::Untyped, false);
+                    self.symbols.push(MemberSymbol { name, kind, other, value, beside_weak });
                 }
             }
             (member.symbols, member.hashes) = self.since(before);

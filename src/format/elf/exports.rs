@@ -132,6 +132,19 @@ impl Tables {
         found
     }
 
+    /// The thread-local symbols, and all symbols that may have one of `names`, if other files of a
+    /// link refer to them or define them by their name alone. No other name is read.
+    pub fn linked_symbols(&self, names: &[&[u8]]) -> Vec<Symbol<'_>> {
+        let thread_local = self.indices().filter(|index| self.is_thread_local(*index));
+        let named = match names {
+            [] => Vec::new(),
+            _ => self.indices_of(names.iter().copied()),
+        };
+        let all = thread_local.chain(named).filter_map(|index| self.symbol(index));
+        let is_global = |symbol: &Symbol<'_>| elf::SymbolBind(symbol.bind) != elf::STB_LOCAL;
+        all.filter(|symbol| is_global(symbol) && symbol.has_plain_name()).collect()
+    }
+
     /// The indices of all symbols, without the reserved index 0.
     pub fn indices(&self) -> impl ExactSizeIterator<Item = SymbolIndex> + use<> {
         (1..self.count).map(SymbolIndex::new)

@@ -110,6 +110,16 @@ impl Symbol<'_> {
             )
             && !binds_local(self.visibility)
     }
+
+    /// True if linkers enter this symbol of a shared object under its name without a version, the
+    /// name by which objects refer to it.
+    pub fn has_plain_name(&self) -> bool {
+        if self.section == elf::SHN_UNDEF.0 {
+            // A version index above 1 means that the reference has a version.
+            return self.versym <= 1;
+        }
+        self.is_link_definition() && self.is_default_version()
+    }
 }
 
 /// True if other objects do not bind to an entry with this visibility

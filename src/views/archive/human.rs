@@ -407,6 +407,7 @@ pub(super) fn notes(
         writeln!(out, "help: add one: ranlib {path}; with LTO objects: gcc-ranlib {path}")?;
     }
     super::rejected::write(view, library, out)?;
+    super::mixed_tls::write(view, library, out)?;
     let refused = view.refused();
     if let Some(first) = refused.first().or(view.foreign.first()) {
         let (members, what) = match view.linker {

@@ -35,6 +35,7 @@ struct ArchiveAnswerOut<'a> {
     lto: usize,
     unindexed: Vec<Text<'a>>,
     rejected: Vec<RejectedOut<'a>>,
+    mixed_tls: Vec<MixedTlsOut<'a>>,
     foreign: usize,
     #[serde(rename = "self")]
     installed: Option<InstalledOut<'a>>,
@@ -167,6 +168,14 @@ struct RejectedOut<'a> {
     reason: &'static str,
 }
 
+/// A name that is thread-local in one file and an ordinary symbol in another.
+#[derive(Serialize)]
+struct MixedTlsOut<'a> {
+    symbol: Text<'a>,
+    thread_local: Option<ByOut<'a>>,
+    ordinary: Option<ByOut<'a>>,
+}
+
 pub(super) fn render(
     subject: &Subject<'_>,
     view: &ArchiveAnswer,
@@ -198,6 +207,7 @@ pub(super) fn render(
         lto: view.lto.objects,
         unindexed: view.unindexed.iter().map(|archive| page.path(*archive)).collect(),
         rejected: page.rejected(),
+        mixed_tls: page.mixed_tls(),
         foreign: view.foreign.len() + view.foreign_roots.len(),
         installed: view.installed.as_ref().map(|installed| page.installed(installed)),
     };
@@ -350,6 +360,15 @@ impl<'a> JsonPage<'a> {
             }
         };
         self.view.rejected.iter().map(one).collect()
+    }
+
+    fn mixed_tls(&self) -> Vec<MixedTlsOut<'a>> {
+        let names = self.view.mixed_tls.iter().map(|one| MixedTlsOut {
+            symbol: Text(&one.name),
+            thread_local: self.by(one.thread_local),
+            ordinary: self.by(one.ordinary),
+        });
+        names.collect()
     }
 
     fn opaque(&self) -> Vec<Opaque<'a>> {

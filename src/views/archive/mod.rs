@@ -9,6 +9,7 @@ mod installed;
 mod json;
 pub mod lld;
 mod lto;
+mod mixed_tls;
 mod rejected;
 mod shared_references;
 mod table;
@@ -17,13 +18,14 @@ pub use hints::{Hints, ShownHints};
 pub use inputs::{LinkArgument, PositionalOption, TypedLink};
 pub use installed::InstalledArchives;
 pub use lto::GENERATED;
+pub use mixed_tls::MixedTls;
 pub use rejected::{RejectedFile, Rejection};
 
 use super::{Subject, ViewOutput};
 use crate::audit::Audit;
 use crate::cover::{
-    self, ArchiveSet, Coverage, CoverageQuestion, Linker, Origins, ReferredBy, ReferringFile,
-    ShownReferrers, UndefinedName,
+    self, ArchiveSet, Coverage, CoverageQuestion, LinkInput, Linker, Origins, ReferredBy,
+    ReferringFile, ShownReferrers, UndefinedName,
 };
 use crate::facts::Content;
 use crate::format::archive::MemberKind;
@@ -138,6 +140,9 @@ pub struct ArchiveAnswer {
     pub unindexed: Vec<ArchiveId>,
     /// Members and linked files that the linker rejects even if no reference needs them.
     pub rejected: Vec<(RejectedFile, Rejection)>,
+    /// Names that are thread-local in one file and ordinary symbols in another, so that the linker
+    /// rejects the link.
+    pub mixed_tls: Vec<MixedTls>,
     /// Archive members that were skipped for their class or machine.
     pub foreign: Vec<MemberId>,
     /// Roots for another class or machine than the first root, as indices in `roots`. The
@@ -215,7 +220,7 @@ impl ArchiveAnswer {
         if let Some(link) = &link {
             shared.add_undefined(&question, link, &mut coverage);
         }
-        let (foreign, unread) = (foreign(&question), unread(&question));
+        let (foreign, mut unread) = (foreign(&question), unread(&question));
         let lto = lto::LtoEffect::new(&question, &coverage);
         let unindexed = link.as_ref().map(|link| unindexed(&audit.library, link));
         let shared_files = (&*roots, &*objects, &in_static);
@@ -227,11 +232,13 @@ impl ArchiveAnswer {
             lto::take_droppable(&question, &mut coverage)
         };
         unknown.extend(shared.take_unsure(&question, &mut coverage));
+        unknown.extend(take_of_shared_members(&question, &mut coverage, &mut unread));
         let places = hints::HintFiles {
             archives: linked.iter().chain(&added).copied().collect(),
             objects: files.iter().zip(&objects).filter_map(|(f, o)| Some((*f, (*o)?))).collect(),
         };
         let mut out = Self {
+            mixed_tls: mixed_tls::find(audit, given, link.as_ref(), &coverage),
             symbols: asked.symbols.clone(),
             all_members: asked.all_members,
             linker: link.map(|link| link.linker),
@@ -265,6 +272,7 @@ impl ArchiveAnswer {
     pub fn fails(&self) -> bool {
         let is_open = !self.all_members && !self.coverage.undefined.is_empty();
         let is_refused = !self.unindexed.is_empty() || !self.rejected.is_empty();
+        let is_refused = is_refused || !self.mixed_tls.is_empty();
         is_refused || self.refuses_input() || is_open
     }
 
@@ -429,6 +437,31 @@ fn unread(question: &CoverageQuestion<'_>) -> Vec<MemberId> {
     unknown.filter(|member| library.hashes(*member).is_empty()).collect()
 }
 
+/// Removes and returns the undefined names that shared objects in archives may define, and adds
+/// these members to `unread`. GNU ld links such a member if a reference needs a name that the index
+/// lists for it. Other linkers ignore or reject it. Its symbols are not read.
+fn take_of_shared_members(
+    question: &CoverageQuestion<'_>,
+    coverage: &mut Coverage,
+    unread: &mut Vec<MemberId>,
+) -> Vec<UndefinedName> {
+    let library = question.library;
+    let link = question.link.filter(|link| link.linker == Linker::Gnu);
+    let archives = link.into_iter().flat_map(|link| &link.inputs).filter_map(|input| match input {
+        LinkInput::Archive(archive) | LinkInput::Whole(archive) => Some(*archive),
+        _ => None,
+    });
+    let members = archives.flat_map(|archive| library.members_of(archive));
+    let is_shared = |member: &MemberId| library.member(*member).kind == MemberKind::NotRelocatable;
+    let mut members: Vec<MemberId> = members.filter(is_shared).collect();
+    let defines = |member: &MemberId, one: &UndefinedName| library.is_listed(*member, &one.symbol);
+    let is_unsure = |one: &mut UndefinedName| members.iter().any(|member| defines(member, one));
+    let names: Vec<_> = coverage.undefined.extract_if(.., is_unsure).collect();
+    members.retain(|member| names.iter().any(|one| defines(member, one)));
+    unread.extend(members);
+    names
+}
+
 /// The reason why the references of a member are unknown; empty if they are known.
 fn reason(kind: MemberKind) -> &'static str {
     match kind {
@@ -438,6 +471,7 @@ fn reason(kind: MemberKind) -> &'static str {
         MemberKind::NoFile(_) => "the file of a thin archive cannot be read",
         MemberKind::Outside => "the file of a thin archive lies outside of the given paths",
         MemberKind::Damaged => "the object is damaged",
+        MemberKind::NotRelocatable => "a shared object in an archive, which GNU ld links",
         _ => "",
     }
 }

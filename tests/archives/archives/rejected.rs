@@ -1,7 +1,7 @@
 //! Shared objects, programs and version scripts as inputs, which some linkers reject. Each case
 //! is linked by lld 19, GNU ld and mold too.
 
-use super::kit::{ar, archive, run};
+use super::kit::{ar, archive, object, run};
 use super::libraries::{LINKERS, code, shared};
 use crate::support::{Lab, clean, has};
 
@@ -111,4 +111,139 @@ fn version_scripts_as_inputs() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(2) && said.contains(error), "{line}: {said}");
     }
+}
+
+/// Names that are thread-local in one file and ordinary symbols in another. GNU ld rejects all pairs
+/// that it sees, and lld 19 those of a thread-local definition and an object's symbol with a type.
+/// mold warns.
+#[test]
+fn thread_local_and_ordinary_symbols() {
+    let lab = Lab::new();
+    let tls = ".section .tdata,\"awT\",@progbits\n.globl v\nv: .quad 1\n";
+    for (name, source) in [
+        ("s", ".globl _start\n_start: nop\n"),
+        ("rt", ".text\nmovq v@gottpoff(%rip), %rax\n"),
+        ("rn", ".data\n.quad v\n"),
+        ("ro", ".data\n.type v, @object\n.quad v\n"),
+        ("rw", ".data\n.weak v\n.quad v\n"),
+        ("dt", tls),
+        ("du", &format!("{tls}.globl u\nu: .quad 1\n")),
+        ("dn", ".data\n.globl v\n.type v, @object\nv: .quad 1\n"),
+        ("dc", ".comm v, 8, 8\n"),
+        ("da", ".data\n.globl v\nv: .quad 1\n"),
+        ("nu", ".data\n.globl u\nu: .quad 1\n.globl v\n.type v, @object\nv: .quad 1\n"),
+        ("ru", ".data\n.quad u\n"),
+        ("other", ".globl other\nother: nop\n"),
+    ] {
+        object(&lab, &format!("{name}.o"), source);
+    }
+    for name in ["dt", "dn", "dc", "da", "du", "nu"] {
+        ar(&lab, "rc", &format!("{name}.a"), &[&format!("{name}.o"), "other.o"]);
+        shared(&lab, &format!("{name}.so"), &[&format!("{name}.o")]);
+    }
+    shared(&lab, "ro.so", &["ro.o"]);
+    shared(&lab, "rt.so", &["rt.o"]);
+    let mold: &[&str] = &["mold"];
+    let gnu: &[&str] = &["lld", "mold"];
+    let none: &[&str] = &["lld", "gnu", "mold"];
+    // The inputs, and the linkers that accept them.
+    let cases: &[Case] = &[
+        ("rt.o dn.a", gnu),
+        ("dn.a rt.o", none),
+        ("rt.o dn.so", gnu),
+        ("dn.so rt.o", gnu),
+        ("rt.o dc.a", gnu),
+        ("rt.o da.o", gnu),
+        ("rn.o dt.a", gnu),
+        ("rn.o dt.so", gnu),
+        ("rn.o --as-needed dt.so", gnu),
+        ("ro.o dt.a", mold),
+        ("dt.o ro.o", mold),
+        ("ro.o dt.so", mold),
+        ("dt.so ro.o", mold),
+        ("ro.so dt.o", gnu),
+        ("rt.so dn.o", gnu),
+        ("dn.o rt.so", gnu),
+        ("dn.o dt.so", none),
+        ("dt.so dn.o", gnu),
+        ("dn.so dt.o", gnu),
+        ("dt.o dn.so", none),
+        ("dn.so dt.so", gnu),
+        ("rw.o dt.a", none),
+        ("rw.o dt.so", gnu),
+        ("rt.o dt.a", none),
+        ("rn.o dn.a", none),
+        ("ru.o rn.o dt.so nu.a", gnu),
+        ("ru.o rt.o nu.a dt.so", gnu),
+    ];
+    for (line, accepted) in cases {
+        let words: Vec<&str> = std::iter::once("s.o").chain(line.split(' ')).collect();
+        for (program, linker) in LINKERS {
+            let mut link = clean(program);
+            let link = link.current_dir(lab.root()).args(["-o", "out"]).args(&words);
+            let error = link.output().map(|run| String::from_utf8_lossy(&run.stderr).into_owned());
+            let error = error.unwrap_or_default().to_lowercase();
+            let says = error.contains("tls reference") || error.contains("tls definition");
+            let says = says || error.contains("tls attribute mismatch");
+            let expected = !accepted.contains(&linker);
+            if has(program) {
+                assert_eq!(says, expected, "{program} {line}: {error}");
+            }
+            let (answer, status) = archive(&lab.root(), &[&["--linker", linker], &*words].concat());
+            let found = answer["mixed_tls"].as_array().expect("mixed_tls");
+            let names: Vec<_> = found.iter().map(|one| &one["symbol"]).collect();
+            let wanted: &[&str] = if expected { &["v"] } else { &[] };
+            assert_eq!(names, wanted, "{linker} {line}: {answer}");
+            assert!(!expected || status == Some(1), "{linker} {line}: {answer}");
+        }
+    }
+    let said = lab.linkaudit(&["archive", "--linker", "gnu", "s.o", "rt.o", "dn.a"]).stdout;
+    let said = String::from_utf8_lossy(&said).into_owned();
+    let expected = "1 name is thread-local in one file and an ordinary symbol in another: GNU ld \
+                    refuses the link, v in rt.o and dn.a(dn.o) first\n";
+    assert!(said.contains(expected), "{said}");
+}
+
+/// GNU ld links a shared object in an archive if the index lists a wanted name for it. lld 19 and
+/// mold ignore the member. Its symbols are not read.
+#[test]
+fn shared_objects_in_archives() {
+    let lab = Lab::new();
+    code(&lab, "m.o", "_start", "f");
+    code(&lab, "n.o", "_start", "g");
+    code(&lab, "f.o", "f", "");
+    shared(&lab, "libf.so", &["f.o"]);
+    ar(&lab, "rc", "l.a", &["libf.so"]);
+    for (line, links, name) in [
+        ("m.o l.a", ["gnu"].as_slice(), "f"),
+        ("n.o l.a", &[], "g"),
+        ("m.o l.a f.o", &["lld", "gnu", "mold"], "f"),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        for (program, linker) in LINKERS {
+            let expected = links.contains(&linker);
+            if has(program) {
+                let mut link = clean(program);
+                let link = link.current_dir(lab.root()).args(["-o", "out"]).args(&words);
+                let output = link.output().expect("a linker runs");
+                let error = String::from_utf8_lossy(&output.stderr);
+                assert_eq!(output.status.success(), expected, "{program} {line}: {error}");
+            }
+            let (answer, _) = archive(&lab.root(), &[&["--linker", linker], &*words].concat());
+            let of = |key: &str| -> Vec<String> {
+                let names = answer[key].as_array().expect(key).iter();
+                names.map(|one| one["symbol"].as_str().unwrap_or_default().to_owned()).collect()
+            };
+            let is_unsure = linker == "gnu" && line == "m.o l.a";
+            let undefined = if expected { vec![] } else { vec![name.to_owned()] };
+            let unknown = if is_unsure { vec![name.to_owned()] } else { vec![] };
+            assert_eq!((of("undefined"), of("unknown")), (undefined, unknown), "{linker} {line}");
+            assert_eq!(answer["complete"], !is_unsure, "{linker} {line}: {answer}");
+        }
+    }
+    let said = lab.linkaudit(&["archive", "--linker", "gnu", "m.o", "l.a"]).stdout;
+    let said = String::from_utf8_lossy(&said).into_owned();
+    let expected =
+        "l.a(libf.so) may define it: a shared object in an archive, which GNU ld links\n";
+    assert!(said.contains(expected), "{said}");
 }
