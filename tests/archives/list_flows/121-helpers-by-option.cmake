@@ -1,4 +1,4 @@
-# unsure
+# verified
 option(BIG "" ON)
 if(BIG)
   macro(x_link t)
