@@ -45,7 +45,7 @@ enum Strength {
 }
 
 impl Use {
-    fn of_object(by: ReferredBy, symbol: &MemberSymbol) -> Self {
+    fn of_object(by: ReferredBy, symbol: MemberSymbol) -> Self {
         let definition = match symbol.kind {
             SymbolKind::Undefined | SymbolKind::WeakUndefined => None,
             SymbolKind::Strong | SymbolKind::Unique => Some(Strength::Strong),
@@ -176,11 +176,11 @@ impl<'a> LinkedFiles<'a> {
             return out;
         }
         for (by, name, symbol) in self.of_objects().filter(|(_, name, _)| names.contains(name)) {
-            out.entry(name).or_default().push(Use::of_object(by, symbol));
+            out.entry(name).or_default().push(Use::of_object(by, *symbol));
         }
         let ids: FastSet<NameId> = names.iter().filter_map(|name| library.find(name)).collect();
         for (by, id, symbol) in self.of_members().filter(|(_, id, _)| ids.contains(id)) {
-            out.entry(library.text(id)).or_default().push(Use::of_object(by, symbol));
+            out.entry(library.text(id)).or_default().push(Use::of_object(by, *symbol));
         }
         let list: Vec<&[u8]> = names.iter().copied().collect();
         for (by, object) in self.shared() {

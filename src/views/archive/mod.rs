@@ -388,7 +388,7 @@ fn file_name(path: &Path) -> String {
 /// an empty archive without an index.
 fn unindexed(library: &ArchiveSet, link: &cover::Link) -> Vec<ArchiveId> {
     let searched = link.inputs.iter().filter_map(|input| match input {
-        cover::LinkInput::Archive(archive) if link.indexed => Some(*archive),
+        LinkInput::Archive(archive) if link.indexed => Some(*archive),
         _ => None,
     });
     let mut out: Vec<ArchiveId> = searched
