@@ -2,7 +2,7 @@
 //! undefined name (`elf_link_add_archive_symbols` in `bfd/elflink.c`). A group is searched until a
 //! pass over all its archives adds no undefined name (`open_input_bfds` in `ld/ldlang.c`). A
 //! member is not extracted if its archive precedes the first reference to it. A shared object of
-//! `--as-needed` is forgotten if it precedes the first reference to it. With LTO, archives are
+//! `--as-needed` is forgotten if it precedes the first reference to it. With LTO, later archives are
 //! searched once more for machine code, because the plugin's output may refer to it
 //! (`lang_process`).
 
@@ -29,7 +29,10 @@ pub(super) fn link<'q>(
         hidden: FastSet::default(),
         taken: vec![false; question.library.members()],
         undefined: 0,
+        last_object: None,
+        rescan: None,
         again: false,
+        is_before_rescan: false,
         provided: FastSet::default(),
         forgotten: FastSet::default(),
         referred: FastSet::default(),
@@ -47,8 +50,9 @@ pub(super) fn link<'q>(
         run.refer_plain(name, false, ReferredBy::Asked);
     }
     run.inputs(&link.inputs, true);
-    run.again = run.has_lto();
-    if run.again {
+    if run.rescan.is_some() {
+        run.again = true;
+        run.is_before_rescan = run.rescan != Some(Rescan::All);
         run.inputs(&link.inputs, false);
     }
     let unprovided = run.provide_late();
@@ -113,6 +117,17 @@ enum State {
     Script,
 }
 
+/// The inputs that are processed again after LTO: those after the position at which the linker
+/// inserts the plugin's output (`find_replacements_insert_point` in `ld/ldlang.c`).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rescan {
+    /// The inputs after the root with this index: the first object that the plugin reads, or the
+    /// last object before the archive that has it.
+    After(usize),
+    /// All inputs: an archive that precedes all objects has the first object that the plugin reads.
+    All,
+}
+
 struct Run<'q> {
     question: &'q CoverageQuestion<'q>,
     link: &'q Link,
@@ -126,8 +141,14 @@ struct Run<'q> {
     /// Number of times that a new name became common, or that a strong reference made a name
     /// undefined. If it grows, archives are searched again.
     undefined: usize,
+    /// The last root that was read.
+    last_object: Option<usize>,
+    /// Set when the linker's plugin reads its first object.
+    rescan: Option<Rescan>,
     /// True during the second search, after LTO.
     again: bool,
+    /// True until the second search comes to the inputs after `rescan`.
+    is_before_rescan: bool,
     /// Names that PROVIDE defined.
     provided: FastSet<&'q [u8]>,
     /// Shared objects of `--as-needed` that define no undefined name, and shared objects with the
@@ -152,6 +173,11 @@ impl<'q> Run<'q> {
         let mut at = 0;
         while let Some(input) = inputs.get(at) {
             at += 1;
+            if self.is_before_rescan && !matches!(input, LinkInput::StartGroup) {
+                let Some(Rescan::After(last)) = self.rescan else { return };
+                self.is_before_rescan = !matches!(input, LinkInput::Root(root) if *root == last);
+                continue;
+            }
             match input {
                 LinkInput::Archive(archive) => self.search(*archive),
                 LinkInput::StartGroup => {
@@ -225,6 +251,10 @@ impl<'q> Run<'q> {
     fn root(&mut self, at: usize) {
         let question = self.question;
         let root = &question.roots[at];
+        if root.lto {
+            self.rescan = self.rescan.or(Some(Rescan::After(at)));
+        }
+        self.last_object = Some(at);
         if root.linked && !self.forgotten.contains(&at) {
             self.add_needs(at);
         }
@@ -313,13 +343,6 @@ impl<'q> Run<'q> {
         out
     }
 
-    /// True if the linker's plugin reads an object of the link.
-    fn has_lto(&self) -> bool {
-        let library = self.question.library;
-        let is_lto = |member: &MemberId| library.member(*member).kind.is_lto();
-        self.question.roots.iter().any(|root| root.lto) || self.out.order.iter().any(is_lto)
-    }
-
     /// True if the linker may use the member. After LTO, the plugin reads no further member.
     fn fits(&self, member: MemberId) -> bool {
         !(self.again && self.question.library.member(member).kind.is_lto())
@@ -386,7 +409,11 @@ impl<'q> Run<'q> {
         self.taken[member.index()] = true;
         self.out.order.push(member);
         self.out.needed.push(NeededMember { member, symbol: symbol.into(), by, holder: member });
-        if library.member(member).is_unknown() {
+        let facts = library.member(member);
+        if facts.kind.is_lto() && self.rescan.is_none() {
+            self.rescan = Some(self.last_object.map_or(Rescan::All, Rescan::After));
+        }
+        if facts.is_unknown() {
             self.out.opaque.push(member);
         }
         for (name, symbol) in library.symbols(member) {

@@ -127,6 +127,23 @@ const CASES: &[(&str, &str)] = &[
     ("GM: !f | GA: f", "GM --start-lib GA --end-lib"),
     ("GM: !f | b: __wrap_f", "--wrap=f GM [b]"),
     ("m: !f | GB: __wrap_f", "--wrap=f m [GB]"),
+    // GNU ld searches only the archives after the first object with LTO again.
+    ("GM: !f | b: f", "[b] GM"),
+    ("m: x | GM: !f | b: f", "m [b] GM"),
+    ("GN: x | GM: !f | b: f", "GN [b] GM"),
+    ("GM: !f !g | GA: g | b: f", "[b] GM [GA]"),
+    ("GM: !f | b: f", "--start-group [b] --end-group GM"),
+    ("GM: !f | b: f", "--start-group [b] GM --end-group"),
+    ("GM: !f | GN: x | b: f", "--start-group GN [b] --end-group GM"),
+    ("m: !g | GA: g !f | b: f", "m [b] [GA]"),
+    ("m: !g | GA: g !f | b: f", "[b] m [GA]"),
+    ("m: !g | n: x | GA: g !f | b: f", "m [b] n [GA]"),
+    ("GA: g !f | b: f", "-u g [b] [GA]"),
+    ("GA: g !f | b: f", "-u g [GA] [b]"),
+    ("n: x | GA: g !f | b: f", "-u g [GA] [b] n"),
+    ("GM: !f | d: f", "--as-needed (d) GM"),
+    ("GN: x | GM: !f | d: f", "--as-needed GN (d) GM"),
+    ("m: x | GM: !f | d: f", "--as-needed m (d) GM"),
 ];
 
 /// Cases in which linkaudit does not follow a linker, each with the reason.
