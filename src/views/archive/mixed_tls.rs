@@ -245,7 +245,10 @@ pub(super) fn write(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let Some(first) = view.mixed_tls.first() else { return Ok(()) };
-    let linker = view.linker.map_or("", Linker::name);
+    let linker = match view.linker {
+        Some(Linker::Gnu) => "GNU ld",
+        other => other.map_or("", Linker::name),
+    };
     let (one, many) = (
         "name is thread-local in one file and an ordinary symbol in another",
         "names are thread-local in one file and ordinary symbols in another",
