@@ -83,6 +83,17 @@ impl State {
 
 /// A member whose references are being followed.
 struct Frame<'q> {
+    /// True if lld gives the symbol the binding `STB_WEAK`.
+    fn is_weak(&self) -> bool {
+        matches!(
+            self,
+            Self::Undefined { weak: true, .. }
+                | Self::Lazy { weak: true, .. }
+                | Self::Shared { weak: true, .. }
+                | Self::Defined { weak: true, unique: false, .. }
+        )
+    }
+
     references: Vec<(&'q [u8], bool)>,
     at: usize,
     member: MemberId,
@@ -217,19 +228,13 @@ impl<'q> Run<'q> {
                 unwrapped.insert(&*wrap.name);
                 continue;
             };
-            let weak = matches!(
-                state,
-                State::Undefined { weak: true, .. }
-                    | State::Lazy { weak: true, .. }
-                    | State::Shared { weak: true, .. }
-                    | State::Defined { weak: true, unique: false, .. }
-            );
+            let weak = state.is_weak();
             if weak && !self.table.contains_key(&*wrap.wrapper) {
                 // If the wrapped name is weak, its wrapper is weak too, and may stay undefined.
                 self.table.insert(&wrap.wrapper, State::Shared { weak, firm: true });
             }
             self.follow(&wrap.wrapper, weak, false, ReferredBy::Asked);
-            if self.table.contains_key(&*wrap.real) {
+            if let Some(is_real_weak) = self.table.get(&*wrap.real).map(State::is_weak) {
                 self.follow(&wrap.name, weak, false, ReferredBy::Asked);
             }
         }
@@ -251,6 +256,10 @@ impl<'q> Run<'q> {
         let weak = matches!(kind, SymbolKind::Weak | SymbolKind::Unique);
         let common = kind == SymbolKind::Common;
         let new = if common {
+                // Only the references to `__real_NAME` go to NAME from now on.
+                if let Some(State::Undefined { weak, .. }) = self.table.get_mut(&*wrap.name) {
+                    *weak = is_real_weak;
+                }
             State::Common { by }
         } else {
             State::Defined { weak, unique: kind == SymbolKind::Unique, by }
