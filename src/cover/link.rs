@@ -275,9 +275,16 @@ impl Link {
         self.wraps.iter().any(|wrap| *wrap.wrapper == *name)
     }
 
-    /// The names to which the expressions of `--defsym` refer.
+    /// The names whose values the expressions of `--defsym` and of scripts need.
     pub(super) fn expressions(&self) -> impl Iterator<Item = &[u8]> {
-        self.defined.iter().flat_map(|defined| &defined.refers).map(|name| &**name)
+        let names = self.defined.iter().flat_map(|defined| &defined.refers);
+        names.map(|name| self.in_expression(name))
+    }
+
+    /// The name that an expression means by `name`: `--wrap` of lld and GNU ld redirects it too
+    /// (`bfd_wrapped_link_hash_lookup`).
+    pub(super) fn in_expression<'a>(&'a self, name: &'a [u8]) -> &'a [u8] {
+        if self.linker == Linker::Mold { name } else { self.reference(name) }
     }
 }
 

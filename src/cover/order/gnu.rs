@@ -8,7 +8,8 @@
 
 use super::{ChosenDefinition, Resolved};
 use crate::cover::{
-    Coverage, CoverageQuestion, Export, Link, LinkInput, NeededMember, OutputKind, ReferredBy,
+    Coverage, CoverageQuestion, DefsymOption, Export, Link, LinkInput, NeededMember, OutputKind,
+    ReferredBy,
 };
 use crate::format::archive::{MemberSymbol, SymbolKind};
 use crate::format::elf::{NeedKind, Target};
@@ -319,7 +320,7 @@ impl<'q> Run<'q> {
         if defined.provided {
             self.provided.insert(&defined.name);
         }
-        defined.refers.iter().for_each(|name| self.request(name));
+        self.request_for(defined);
         // An expression of the symbol itself defines it only at the end of the link
         // (`exp_fold_tree_1` in `ld/ldexp.c`).
         if defined.provided || !defined.refers.contains(&defined.name) {
@@ -327,20 +328,34 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Defines the names of PROVIDE that became undefined after the position of their PROVIDE.
-    /// Returns the names of PROVIDE without effect.
+    /// Defines the names of PROVIDE that became undefined after the position of their PROVIDE, also
+    /// because of other expressions: GNU ld evaluates all expressions several times. Returns the
+    /// names of PROVIDE without effect.
     fn provide_late(&mut self) -> FastSet<&'q [u8]> {
         let link = self.link;
-        let mut out = FastSet::default();
-        for defined in link.defined.iter().filter(|defined| defined.provided) {
-            let name = &*defined.name;
-            if let Some(state @ State::Undefined { .. }) = self.table.get_mut(name) {
+        let mut waiting: Vec<&DefsymOption> = link.defined.iter().filter(|d| d.provided).collect();
+        loop {
+            waiting.retain(|defined| !self.provided.contains(&*defined.name));
+            let before = self.provided.len();
+            for defined in &waiting {
+                let Some(state @ State::Undefined { .. }) = self.table.get_mut(&*defined.name)
+                else {
+                    continue;
+                };
                 *state = State::Script;
-            } else if !self.provided.contains(name) {
-                out.insert(name);
+                self.provided.insert(&defined.name);
+                self.request_for(defined);
+            }
+            if before == self.provided.len() {
+                return waiting.into_iter().map(|defined| &*defined.name).collect();
             }
         }
-        out
+    }
+
+    /// Adds the references of an expression.
+    fn request_for(&mut self, defined: &'q DefsymOption) {
+        let link = self.link;
+        defined.refers.iter().for_each(|name| self.request(link.in_expression(name)));
     }
 
     /// True if the linker may use the member. After LTO, the plugin reads no further member.

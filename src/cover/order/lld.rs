@@ -32,8 +32,8 @@ pub(super) fn link<'q>(
     for input in &link.inputs {
         run.input(input);
     }
+    let unwrapped = run.ask_late(link);
     let unprovided = run.unprovided(link);
-    let unwrapped = run.ask_late(link, &unprovided);
     let mut found: FastMap<&[u8], ChosenDefinition> =
         run.table.iter().filter_map(State::found).collect();
     let defined = link.defined.iter().map(|defined| &*defined.name);
@@ -72,17 +72,6 @@ enum State {
 }
 
 impl State {
-    fn found<'q>((name, state): (&&'q [u8], &Self)) -> Option<(&'q [u8], ChosenDefinition)> {
-        match state {
-            Self::Undefined { .. } | Self::Lazy { .. } => None,
-            Self::Shared { .. } => Some((*name, ChosenDefinition::Shared)),
-            Self::Common { .. } | Self::Defined { .. } => Some((*name, ChosenDefinition::Object)),
-        }
-    }
-}
-
-/// A member whose references are being followed.
-struct Frame<'q> {
     /// True if lld gives the symbol the binding `STB_WEAK`.
     fn is_weak(&self) -> bool {
         matches!(
@@ -105,6 +94,17 @@ struct Frame<'q> {
 /// True for members whose symbols lld does not read.
 fn is_passed_over(kind: MemberKind) -> bool {
     matches!(kind, MemberKind::SlimLto | MemberKind::GccLto)
+    fn found<'q>((name, state): (&&'q [u8], &Self)) -> Option<(&'q [u8], ChosenDefinition)> {
+        match state {
+            Self::Undefined { .. } | Self::Lazy { .. } => None,
+            Self::Shared { .. } => Some((*name, ChosenDefinition::Shared)),
+            Self::Common { .. } | Self::Defined { .. } => Some((*name, ChosenDefinition::Object)),
+        }
+    }
+}
+
+/// A member whose references are being followed.
+struct Frame<'q> {
 }
 
 struct Run<'q> {
@@ -198,8 +198,14 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// The names of PROVIDE without effect: objects define them, or no file mentions them
-    /// (`shouldAddProvideSym`).
+    /// True if PROVIDE defines the name: a file or an expression refers to it, and no object defines
+    /// it (`shouldAddProvideSym`).
+    fn is_provided(&self, name: &[u8]) -> bool {
+        let state = self.table.get(name);
+        !matches!(state, None | Some(State::Common { .. } | State::Defined { .. }))
+    }
+
+    /// The names of PROVIDE without effect.
     fn unprovided(&self, link: &'q Link) -> FastSet<&'q [u8]> {
         let names = link.defined.iter().filter(|defined| defined.provided);
         let names = names.map(|defined| &*defined.name);
@@ -210,18 +216,14 @@ impl<'q> Run<'q> {
         names.filter(is_idle).collect()
     }
 
-    /// Adds the references that follow all inputs: the entry point, the symbols of `--defsym` and
+    /// Adds the references that follow all inputs: the entry point, the symbols of expressions and
     /// the names of `--wrap` (`LinkerDriver::link`, `addWrappedSymbols`). Returns the names of
     /// `--wrap` that no file mentions: they have no effect.
-    fn ask_late(&mut self, link: &'q Link, unprovided: &FastSet<&[u8]>) -> FastSet<&'q [u8]> {
+    fn ask_late(&mut self, link: &'q Link) -> FastSet<&'q [u8]> {
         if matches!(self.table.get(link.entry()), Some(State::Lazy { .. })) {
             self.follow(link.entry(), false, false, ReferredBy::EntryPoint);
         }
-        for defined in link.defined.iter().filter(|of| !unprovided.contains(&*of.name)) {
-            for name in defined.refers.iter().chain(&defined.guarded) {
-                self.follow(name, false, false, ReferredBy::Asked);
-            }
-        }
+        self.ask_for_expressions(link);
         let mut unwrapped = FastSet::default();
         for wrap in &link.wraps {
             let Some(state) = self.table.get(&*wrap.name) else {
@@ -263,6 +265,33 @@ impl<'q> Run<'q> {
             State::Common { by }
         } else {
             State::Defined { weak, unique: kind == SymbolKind::Unique, by }
+    /// Adds the references of `--defsym` and of scripts. The expression of a PROVIDE counts only if
+    /// the PROVIDE defines its name, also for another expression
+    /// (`addScriptReferencedSymbolsToSymTable`).
+    fn ask_for_expressions(&mut self, link: &'q Link) {
+        let mut provided: FastMap<&'q [u8], Vec<&'q [u8]>> = FastMap::default();
+        for defined in &link.defined {
+            let names = defined.refers.iter().chain(&defined.guarded).map(|name| &**name);
+            if defined.provided {
+                provided.entry(&defined.name).or_default().extend(names);
+            } else {
+                names.for_each(|name| self.follow(name, false, false, ReferredBy::Asked));
+            }
+        }
+        let names = link.defined.iter().map(|defined| &*defined.name);
+        let names: Vec<&[u8]> = names.filter(|name| self.is_provided(name)).collect();
+        let mut waiting: Vec<Vec<&[u8]>> =
+            names.into_iter().filter_map(|name| provided.remove(name)).collect();
+        while let Some(names) = waiting.pop() {
+            for name in names {
+                self.follow(name, false, false, ReferredBy::Asked);
+                if self.is_provided(name) {
+                    waiting.extend(provided.remove(name));
+                }
+            }
+        }
+    }
+
         };
         let state = self.table.entry(name).or_insert(new);
         let replaced = match *state {

@@ -304,3 +304,81 @@ fn commas_between_files() {
         }
     }
 }
+
+/// Names of PROVIDE to which only expressions refer.
+#[test]
+fn expressions_use_names_of_provide() {
+    let lab = lab();
+    code(&lab, "use.o", "_start", "new");
+    for (name, text) in [
+        ("before.ld", "PROVIDE(used = 8); new = used;"),
+        ("after.ld", "new = used; PROVIDE(used = 8);"),
+        ("chain.ld", "PROVIDE(new = used); PROVIDE(used = 8);"),
+        ("back.ld", "PROVIDE(used = 8); PROVIDE(new = used);"),
+        ("four.ld", "PROVIDE(a = b); PROVIDE(b = c); PROVIDE(c = 8); PROVIDE(new = a);"),
+        ("hidden.ld", "PROVIDE_HIDDEN(used = 8); PROVIDE_HIDDEN(new = used);"),
+        ("open.ld", "PROVIDE(used = absent); PROVIDE(new = used);"),
+        ("idle.ld", "PROVIDE(used = absent); new = 1;"),
+        ("only.ld", "PROVIDE(used = 8);"),
+    ] {
+        lab.write(name, format!("{text}\n"));
+    }
+    for linker in ["lld", "gnu"] {
+        check(
+            &lab,
+            &[
+                (linker, "use.o before.ld", &[]),
+                (linker, "before.ld use.o", &[]),
+                (linker, "use.o after.ld", &[]),
+                (linker, "use.o chain.ld", &[]),
+                (linker, "chain.ld use.o", &[]),
+                (linker, "use.o back.ld", &[]),
+                (linker, "back.ld use.o", &[]),
+                (linker, "use.o four.ld", &[]),
+                (linker, "four.ld use.o", &[]),
+                (linker, "hidden.ld use.o", &[]),
+                (linker, "open.ld use.o", &["absent"]),
+                (linker, "idle.ld use.o", &[]),
+                (linker, "use.o only.ld --defsym=new=used", &[]),
+                (linker, "use.o --defsym=new=used only.ld", &[]),
+            ],
+        );
+    }
+    // An expression extracts the member first, and PROVIDE has no effect then.
+    lab.write("member.ld", "PROVIDE(ext = 8); new = ext;\n");
+    check(
+        &lab,
+        &[
+            ("lld", "use.o member.ld libext.a", &["nosuch"]),
+            ("lld", "use.o libext.a member.ld", &["nosuch"]),
+            ("gnu", "use.o member.ld libext.a", &["nosuch"]),
+            ("gnu", "use.o libext.a member.ld", &[]),
+        ],
+    );
+}
+
+/// `--wrap` of lld and GNU ld also redirects the names in expressions.
+#[test]
+fn expressions_use_wrapped_names() {
+    let lab = lab();
+    code(&lab, "wrap.o", "__wrap_good", "");
+    ar(&lab, "rc", "libwrap.a", &["wrap.o"]);
+    lab.write("real.ld", "alias = __real_good;\n");
+    lab.write("plain.ld", "alias = good;\n");
+    check(
+        &lab,
+        &[
+            ("lld", "--shared good.o real.ld --wrap good", &[]),
+            ("gnu", "--shared good.o real.ld --wrap good", &[]),
+            ("lld", "--shared wrap.o plain.ld --wrap good", &[]),
+            ("gnu", "--shared wrap.o plain.ld --wrap good", &[]),
+            ("lld", "m.o wrap.o --wrap good --defsym=alias=good", &[]),
+            ("gnu", "m.o wrap.o --wrap good --defsym=alias=good", &[]),
+            ("lld", "m.o libgood.a --wrap good --defsym=alias=__real_good", &[]),
+            ("gnu", "m.o --wrap good --defsym=alias=__real_good libgood.a", &[]),
+            ("lld", "m.o libwrap.a --wrap good --defsym=alias=good", &[]),
+            ("gnu", "m.o --wrap good --defsym=alias=good libwrap.a", &[]),
+            ("lld", "m.o libwrap.a libgood.a --wrap good --defsym=alias=good", &[]),
+        ],
+    );
+}
