@@ -5,6 +5,7 @@
 use super::archive_options::is_stdout;
 use super::exit::Exit;
 use super::link_line::{LeftOut, Typed};
+use super::nesting::Nesting;
 use super::plan::{Prepared, Sinks, prepare_with, sinks};
 use super::progress::Progress;
 use super::run::{AuditRun, walk};
@@ -378,7 +379,7 @@ fn link(
     };
     let mut dirs = dirs.to_vec();
     let (mut archives, mut order) = (archives.iter().cloned(), order.iter().cloned());
-    let mut nesting = Nesting::new(&options.typed, linker);
+    let mut nesting = Nesting::new(options, linker);
     for typed in &options.typed {
         let search = (&*dirs, target, nesting.modes.is_static);
         let (path, item): (_, fn(PathBuf) -> LinkArgument) = match typed {
@@ -408,111 +409,6 @@ fn link(
         }
     }
     Ok(out)
-}
-
-/// Maximum nesting depth of groups.
-const DEEPEST: usize = 64;
-
-/// The options that `--push-state` saves.
-#[derive(Clone, Copy, Default)]
-struct Modes {
-    whole: bool,
-    as_needed: bool,
-    is_static: bool,
-}
-
-impl Modes {
-    /// The positional options that set this state.
-    fn options(self) -> Vec<PositionalOption> {
-        let of = |is_set: bool, set: PositionalOption, unset: PositionalOption| {
-            if is_set { set } else { unset }
-        };
-        vec![
-            of(self.whole, PositionalOption::WholeArchive, PositionalOption::NoWholeArchive),
-            of(self.as_needed, PositionalOption::AsNeeded, PositionalOption::NoAsNeeded),
-            of(self.is_static, PositionalOption::Static, PositionalOption::Dynamic),
-        ]
-    }
-}
-
-/// The open groups and `--start-lib` options at a position of the link line, and the modes for the
-/// next inputs.
-#[derive(Default)]
-struct Nesting {
-    groups: usize,
-    in_lib: bool,
-    modes: Modes,
-    saved: Vec<Modes>,
-}
-
-impl Nesting {
-    /// The state before the first input. mold 1.10 starts with the last `-Bstatic` or `-Bdynamic`.
-    fn new(line: &[Typed], linker: cover::Linker) -> Self {
-        let is_static = |typed: &Typed| match typed {
-            Typed::Static(is_static) => Some(*is_static),
-            _ => None,
-        };
-        let last = line.iter().rev().find_map(is_static);
-        let is_static = last.is_some_and(|last| last && linker == cover::Linker::Mold);
-        Self { modes: Modes { is_static, ..Modes::default() }, ..Self::default() }
-    }
-
-    /// Applies one option. Fails if the linker would refuse the option here: lld allows no nesting,
-    /// GNU ld allows groups in groups, and mold ignores groups.
-    fn enter(&mut self, position: PositionalOption, linker: cover::Linker) -> Result<()> {
-        let is_lld = linker == cover::Linker::Lld;
-        let is_mold = linker == cover::Linker::Mold;
-        match position {
-            PositionalOption::StartGroup if is_lld && (self.groups > 0 || self.in_lib) => {
-                bail!("nested --start-group: lld refuses it")
-            }
-            PositionalOption::StartGroup if self.groups == DEEPEST => {
-                bail!("--start-group: more than {DEEPEST} groups in each other")
-            }
-            PositionalOption::StartGroup => self.groups += 1,
-            PositionalOption::EndGroup if self.groups == 0 && !is_mold && !self.in_lib => {
-                bail!("--end-group without --start-group")
-            }
-            PositionalOption::EndGroup => self.groups = self.groups.saturating_sub(1),
-            PositionalOption::StartLib if is_lld && self.in_lib => {
-                bail!("nested --start-lib: lld refuses it")
-            }
-            PositionalOption::StartLib if is_lld && self.groups > 0 => {
-                bail!("--start-lib in --start-group: lld refuses it")
-            }
-            PositionalOption::StartLib => self.in_lib = true,
-            PositionalOption::EndLib if is_lld && !self.in_lib => {
-                bail!("--end-lib without --start-lib")
-            }
-            PositionalOption::EndLib => self.in_lib = false,
-            PositionalOption::WholeArchive => self.modes.whole = true,
-            PositionalOption::NoWholeArchive => self.modes.whole = false,
-            PositionalOption::AsNeeded => self.modes.as_needed = true,
-            PositionalOption::NoAsNeeded => self.modes.as_needed = false,
-            PositionalOption::Static
-            | PositionalOption::Dynamic
-            | PositionalOption::Define(_)
-            | PositionalOption::Request(_) => {}
-        }
-        Ok(())
-    }
-
-    /// Applies `-Bstatic`, `--push-state` or `--pop-state`. Returns the positional options that set
-    /// the new state. In mold 1.10, `--push-state` does not save `-Bstatic`.
-    fn apply(&mut self, typed: &Typed, linker: cover::Linker) -> Result<Vec<PositionalOption>> {
-        match typed {
-            Typed::Static(is_static) => self.modes.is_static = *is_static,
-            Typed::PushState => self.saved.push(self.modes),
-            Typed::PopState => {
-                let saved = self.saved.pop().context("--pop-state without --push-state")?;
-                let is_mold = linker == cover::Linker::Mold;
-                let is_static = if is_mold { self.modes.is_static } else { saved.is_static };
-                self.modes = Modes { is_static, ..saved };
-            }
-            Typed::File(_) | Typed::Order(_) | Typed::Library(_) | Typed::Position(_) => {}
-        }
-        Ok(self.modes.options())
-    }
 }
 
 /// Adds the files that replace one input, each as `item`, and the commands of the input's scripts.

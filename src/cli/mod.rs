@@ -27,6 +27,7 @@ mod lists;
 mod manual;
 pub mod message;
 mod named;
+mod nesting;
 mod out;
 mod output_conflicts;
 mod page;

@@ -26,3 +26,4 @@ mod rejected;
 mod scripts;
 mod shared_references;
 mod sonames;
+mod statuses;
