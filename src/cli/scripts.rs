@@ -7,6 +7,7 @@ use crate::format::archive::places;
 use crate::format::elf::{Header, Target};
 use crate::format::script::{
     MOST, OutputFormat, ScriptCommand, ScriptInput, ScriptName, included, inputs, output_format,
+    unknown_to_mold,
 };
 use crate::id::FastSet;
 use crate::sniff::{Class, Classes, SNIFF_LEN, sniff};
@@ -324,6 +325,11 @@ impl ScriptSearch<'_> {
             let text = read(&handle, path)?;
             let script = inputs(&text).filter(|_| handle.stat().len <= MOST);
             let script = script.ok_or_else(|| refuse(path, &head))?;
+            let is_mold = self.rules == SearchRules::Link(Linker::Mold);
+            if let Some(word) = unknown_to_mold(&text).filter(|_| is_mold) {
+                let (path, word) = (show_path(path), show(&word));
+                bail!("{path}: mold does not know {word} in a script");
+            }
             out.count(text.len() / BLOCK, path)?;
             self.expand_script(path, script, depth, out)?;
         } else if self.rules != SearchRules::Archives || !is_library {
@@ -393,7 +399,7 @@ impl ScriptSearch<'_> {
         if depth == DEEPEST {
             bail!("{}: linker scripts include each other in a cycle", show_path(path));
         }
-        self.check_keywords(path, &script)?;
+        self.refuse_commas(path, &script)?;
         let at = out.scripts.len();
         out.scripts.push(path.to_path_buf());
         for input in script {
@@ -467,27 +473,15 @@ impl ScriptSearch<'_> {
         )
     }
 
-    /// Fails if the linker does not know a command of the script at `path`. lld and mold treat a
-    /// comma in INPUT and GROUP as the name of a file.
-    fn check_keywords(self, path: &Path, script: &[ScriptInput]) -> Result<()> {
+    /// Fails if the script at `path` has a comma between files: lld and mold treat it as the name of
+    /// a file.
+    fn refuse_commas(self, path: &Path, script: &[ScriptInput]) -> Result<()> {
         if let SearchRules::Link(linker @ (Linker::Lld | Linker::Mold)) = self.rules
             && script.contains(&ScriptInput::Comma)
         {
             bail!("{}: {} accepts no comma between files", show_path(path), linker.name());
         }
-        if self.rules != SearchRules::Link(Linker::Mold) {
-            return Ok(());
-        }
-        let keyword = |input: &ScriptInput| match input {
-            ScriptInput::Command(command) => command.keyword(),
-            ScriptInput::Include(_) => "INCLUDE",
-            ScriptInput::SearchDir(_) => "SEARCH_DIR",
-            _ => "",
-        };
-        match script.iter().map(keyword).find(|keyword| !keyword.is_empty()) {
-            Some(keyword) => bail!("{}: mold does not know {keyword} in a script", show_path(path)),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// The script that INCLUDE in `script` names. Linkers search for it in the current directory,

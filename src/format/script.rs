@@ -56,19 +56,6 @@ pub enum ScriptCommand {
     Version,
 }
 
-impl ScriptCommand {
-    /// The keyword of a command that mold does not support. Empty for assignments and VERSION,
-    /// which mold supports.
-    pub fn keyword(&self) -> &'static str {
-        match self {
-            Self::Extern(_) => "EXTERN",
-            Self::Entry(_) => "ENTRY",
-            Self::Provide(_) => "PROVIDE",
-            Self::Assign(_) | Self::Version => "",
-        }
-    }
-}
-
 /// The format of an output file, by its name in BFD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutputFormat {
@@ -126,7 +113,7 @@ pub fn output_format(text: &[u8]) -> Option<OutputFormat> {
 pub const MOST: u64 = 1 << 20;
 
 #[derive(Debug, PartialEq, Eq)]
-enum Token<'t> {
+pub(super) enum Token<'t> {
     Open,
     Close,
     /// A comma.
@@ -250,6 +237,10 @@ fn parse(text: &[u8]) -> Option<(Vec<ScriptInput>, bool)> {
             Token::Quoted(name) => {
                 if list.is_some() {
                     out.push(named(ScriptName::File(name.to_vec()), as_needed.is_some()));
+                } else if depth == 0 && (braces == 0 || is_sections) {
+                    let found = assignment(name, rest).map(ScriptInput::Command);
+                    known |= found.is_some();
+                    out.extend(found);
                 }
                 before = None;
             }
@@ -282,18 +273,51 @@ fn statement(word: &[u8], rest: &[Token<'_>], is_outside: bool) -> Option<Script
     }
 }
 
-/// The commands that begin with `keyword`. `tokens` begin after the opening parenthesis.
-fn in_parentheses(keyword: &[u8], tokens: &[Token<'_>]) -> Vec<ScriptInput> {
+/// The number of tokens before the end of the parentheses or braces of `pair`. `tokens` begin after
+/// the start.
+fn len_until(tokens: &[Token<'_>], (start, end): (&Token<'_>, &Token<'_>)) -> usize {
     let mut depth = 1_usize;
-    let len = tokens.iter().position(|token| {
-        match token {
-            Token::Open => depth += 1,
-            Token::Close => depth -= 1,
-            _ => {}
+    let is_end = |token: &Token<'_>| {
+        if token == start {
+            depth += 1;
+        } else if token == end {
+            depth -= 1;
         }
         depth == 0
-    });
-    let inside = &tokens[..len.unwrap_or(tokens.len())];
+    };
+    tokens.iter().position(is_end).unwrap_or(tokens.len())
+}
+
+/// The first word in a script that mold 1.10 does not expect there. `None` if mold accepts the
+/// script (`parse_linker_script` in `elf/linker-script.cc`).
+pub fn unknown_to_mold(text: &[u8]) -> Option<Vec<u8>> {
+    let tokens = tokens(text)?;
+    let mut rest = &*tokens;
+    loop {
+        rest = match rest {
+            [] => return None,
+            [Token::End, rest @ ..] => rest,
+            [Token::Word(b"INPUT" | b"GROUP" | b"OUTPUT_FORMAT"), Token::Open, rest @ ..] => {
+                let len = len_until(rest, (&Token::Open, &Token::Close));
+                rest.get(len + 1..)?
+            }
+            [Token::Word(b"VERSION"), Token::Brace(true), rest @ ..] => {
+                let len = len_until(rest, (&Token::Brace(true), &Token::Brace(false)));
+                rest.get(len + 1..)?
+            }
+            [name, Token::Word(b"="), value, Token::End, rest @ ..]
+                if name.is_name() && value.is_name() =>
+            {
+                rest
+            }
+            [first, ..] => return Some(first.text().1.to_vec()),
+        };
+    }
+}
+
+/// The commands that begin with `keyword`. `tokens` begin after the opening parenthesis.
+fn in_parentheses(keyword: &[u8], tokens: &[Token<'_>]) -> Vec<ScriptInput> {
+    let inside = &tokens[..len_until(tokens, (&Token::Open, &Token::Close))];
     let mut words = inside.iter().filter_map(|token| match token {
         Token::Word(word) | Token::Quoted(word) => Some(word.to_vec()),
         _ => None,
@@ -302,8 +326,8 @@ fn in_parentheses(keyword: &[u8], tokens: &[Token<'_>]) -> Vec<ScriptInput> {
         b"SEARCH_DIR" => return words.next().map(ScriptInput::SearchDir).into_iter().collect(),
         b"EXTERN" => words.map(ScriptCommand::Extern).collect(),
         b"ENTRY" => words.next().map(ScriptCommand::Entry).into_iter().collect(),
-        b"PROVIDE" | b"PROVIDE_HIDDEN" => vec![ScriptCommand::Provide(joined(inside))],
-        b"HIDDEN" => vec![ScriptCommand::Assign(joined(inside))],
+        b"PROVIDE" | b"PROVIDE_HIDDEN" => vec![ScriptCommand::Provide(assigned(inside))],
+        b"HIDDEN" => vec![ScriptCommand::Assign(assigned(inside))],
         _ => Vec::new(),
     };
     commands.into_iter().map(ScriptInput::Command).collect()
@@ -320,6 +344,14 @@ fn assignment(name: &[u8], tokens: &[Token<'_>]) -> Option<ScriptCommand> {
     (rest[len] == Token::End).then(|| ScriptCommand::Assign(text()))
 }
 
+/// The text of an assignment, whose first token is the name of the symbol.
+fn assigned(tokens: &[Token<'_>]) -> Vec<u8> {
+    match tokens {
+        [Token::Quoted(name), rest @ ..] => [name, &*joined(rest)].concat(),
+        _ => joined(tokens),
+    }
+}
+
 fn joined(tokens: &[Token<'_>]) -> Vec<u8> {
     let text = |token: &Token<'_>| {
         let (quote, text) = token.text();
@@ -331,7 +363,7 @@ fn joined(tokens: &[Token<'_>]) -> Vec<u8> {
 /// Words, punctuation and quoted names. `None` if a comment or a quoted name has no end, or if a
 /// NUL stands outside of comments and quoted names. In INPUT and GROUP, a comma does not end a word
 /// (`INPUTLIST` in `ld/ldlex.l`).
-fn tokens(text: &[u8]) -> Option<Vec<Token<'_>>> {
+pub(super) fn tokens(text: &[u8]) -> Option<Vec<Token<'_>>> {
     let mut out = Vec::new();
     let (mut at, mut depth, mut list) = (0, 0_usize, None);
     while let Some(byte) = text.get(at) {
@@ -459,6 +491,9 @@ mod tests {
         let assign = |text: &str| ScriptInput::Command(ScriptCommand::Assign(text.into()));
         let found = inputs(b"/* rom */\nf = 0x1000;\ng = 0x1004;\n");
         assert_eq!(found, Some(vec![assign("f=0x1000"), assign("g=0x1004")]));
+        assert_eq!(inputs(b"\"f\" = \"g\";"), Some(vec![assign("f=\"g\"")]));
+        let provide = ScriptInput::Command(ScriptCommand::Provide(b"f=1".to_vec()));
+        assert_eq!(inputs(b"PROVIDE(\"f\" = 1);"), Some(vec![provide]));
         let found = inputs(b"SEARCH_DIR(\"=/d\"); INCLUDE rom.ld");
         let dir = ScriptInput::SearchDir(b"=/d".to_vec());
         assert_eq!(found, Some(vec![dir, ScriptInput::Include(b"rom.ld".to_vec())]));

@@ -319,6 +319,7 @@ fn expressions_use_names_of_provide() {
         ("hidden.ld", "PROVIDE_HIDDEN(used = 8); PROVIDE_HIDDEN(new = used);"),
         ("open.ld", "PROVIDE(used = absent); PROVIDE(new = used);"),
         ("idle.ld", "PROVIDE(used = absent); new = 1;"),
+        ("quoted.ld", "PROVIDE(\"used\" = 8); \"new\" = \"used\";"),
         ("only.ld", "PROVIDE(used = 8);"),
     ] {
         lab.write(name, format!("{text}\n"));
@@ -339,6 +340,7 @@ fn expressions_use_names_of_provide() {
                 (linker, "hidden.ld use.o", &[]),
                 (linker, "open.ld use.o", &["absent"]),
                 (linker, "idle.ld use.o", &[]),
+                (linker, "use.o quoted.ld", &[]),
                 (linker, "use.o only.ld --defsym=new=used", &[]),
                 (linker, "use.o --defsym=new=used only.ld", &[]),
             ],

@@ -48,3 +48,27 @@ fn the_first_static_link_counts() {
         same(&lab, "lld gnu", &format!("-L. {line}"));
     }
 }
+
+/// mold 1.10 knows few commands of scripts.
+#[test]
+fn scripts_that_mold_refuses() {
+    let lab = Lab::new();
+    code(&lab, "m.o", "_start", "");
+    code(&lab, "n.o", "n", "");
+    for text in [
+        "SECTIONS { .foo : { *(.foo) } }",
+        "SECTIONS { new = .; }",
+        "INPUT(n.o) SECTIONS { new = .; }",
+        "HIDDEN(new = 3);",
+        "ASSERT(1, \"x\");",
+        "TARGET(elf64-x86-64) INPUT(n.o)",
+        "INPUT(n.o) new = SIZEOF(.text);",
+        "INPUT(n.o) new = n + 1;",
+        "INPUT(n.o) new = n;",
+        "OUTPUT_FORMAT(elf64-x86-64) GROUP(m.o AS_NEEDED(n.o));",
+        "INPUT(n.o) VERSION { V1 { global: n; }; };",
+    ] {
+        lab.write("case.ld", format!("{text}\n"));
+        same(&lab, "mold", if text.contains("AS_NEEDED") { "case.ld" } else { "m.o case.ld" });
+    }
+}
