@@ -68,11 +68,10 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
         );
     }
     // Linkers ignore missing directories of -L.
-    let dirs: Vec<&PathBuf> =
-        options.library_path.iter().filter(|dir| is_there(shared, dir)).collect();
+    let dirs: Vec<PathBuf> =
+        options.library_dirs().into_iter().filter(|dir| is_there(shared, dir)).collect();
     let files = options.archives.iter().chain(options.order.iter().flatten());
-    let typed: Vec<PathBuf> =
-        files.chain(&options.root_object).chain(dirs.iter().copied()).cloned().collect();
+    let typed: Vec<PathBuf> = files.chain(&options.root_object).chain(&dirs).cloned().collect();
     if let (true, Some(name)) = (typed.is_empty(), options.library.first()) {
         let name = show(name.as_bytes());
         bail!("-l {name}: not found\nhelp: add its directory with -L DIR, or name the file");

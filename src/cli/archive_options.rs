@@ -5,7 +5,8 @@ use super::link_line::{LeftOut, Typed};
 use crate::cover::Linker;
 use anyhow::{Result, bail};
 use clap::{ArgAction, Args};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// Options of `archive`.
@@ -146,6 +147,17 @@ impl LinkerOption {
 }
 
 impl ArchiveOptions {
+    /// The directories of `-L`. In lld and GNU ld, a leading `=` means the sysroot, which is the
+    /// root of the tree.
+    pub(super) fn library_dirs(&self) -> Vec<PathBuf> {
+        let is_mold = self.linker == Some(LinkerOption::Mold);
+        let dir = |dir: &PathBuf| {
+            let below = dir.as_os_str().as_bytes().strip_prefix(b"=").filter(|_| !is_mold);
+            below.map_or_else(|| dir.clone(), |below| OsStr::from_bytes(below).into())
+        };
+        self.library_path.iter().map(dir).collect()
+    }
+
     /// Refuses a table of lld on stdout if the answer there is for programs.
     pub(super) fn refuse_tables_on_stdout(&self, format: &str) -> Result<()> {
         let tables =

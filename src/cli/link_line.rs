@@ -245,6 +245,11 @@ fn spelled(words: Vec<Word>, with_values: &[String]) -> (Vec<OsString>, LeftOut)
         let next = words.peek().map(|(next, _)| next.to_string_lossy().into_owned());
         let text = word.to_str().unwrap_or_default().to_owned();
         let of_output = || match origin {
+        if let Some(dir) = text.strip_prefix("-L=").filter(|_| linker == LinkerOption::Mold) {
+            // mold takes the `=` for a part of the directory, clap does not.
+            out.extend(["-L".into(), format!("={dir}").into()]);
+            continue;
+        }
             Origin::Typed => None,
             Origin::File => of_output(&text, next.as_deref()),
             Origin::Compiler => LinkerWord::of_compiler(&text),

@@ -72,3 +72,17 @@ fn scripts_that_mold_refuses() {
         same(&lab, "mold", if text.contains("AS_NEEDED") { "case.ld" } else { "m.o case.ld" });
     }
 }
+
+/// A leading `=` of a directory means the sysroot. mold does not know it.
+#[test]
+fn directories_below_the_sysroot() {
+    let lab = Lab::new();
+    lab.mkdir("lib");
+    code(&lab, "m.o", "_start", "foo");
+    code(&lab, "foo.o", "foo", "");
+    ar(&lab, "rc", "lib/libfoo.a", &["foo.o"]);
+    let dir = lab.path("lib").display().to_string();
+    for option in ["-L=", "-L =", "--library-path==", "-L", "-L "] {
+        same(&lab, "lld gnu mold", &format!("m.o {option}{dir} -lfoo"));
+    }
+}
