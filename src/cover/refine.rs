@@ -8,7 +8,7 @@ use super::gc::KeptSections;
 use super::object_facts::ObjectFacts;
 use super::read_order::read_order;
 use super::{Coverage, CoverageQuestion, Linker, LinkerDefined, ReferredBy};
-use crate::format::archive::{self, LinkFacts};
+use crate::format::archive::{self, Global, LinkFacts};
 use crate::id::{FastMap, FastSet, MemberId};
 use crate::parallel;
 use object::elf;
@@ -182,7 +182,7 @@ impl Refining<'_> {
 }
 
 /// The undefined names of one object. The value is true if a relocation in the output refers to the
-/// name.
+/// name, or if the linker needs a definition without one.
 type CountedNames<'f> = FastMap<&'f [u8], bool>;
 
 /// For each COMDAT group, the first object in `places` that has a copy of the group: the linker
@@ -237,9 +237,10 @@ impl Live<'_> {
         let facts = self.facts.of(by)?;
         let every_section = counts_every_section(self.question);
         let counted = |name| counted(self.question, self.undefined, name);
-        let names = facts.globals.iter().map(|global| counted(facts.name(global)));
+        let globals = facts.globals.iter();
+        let names = globals.map(|global| (counted(facts.name(global)), self.is_required(global)));
         let mut out: CountedNames<'_> =
-            names.filter(|name| self.undefined.contains(*name)).map(|name| (name, false)).collect();
+            names.filter(|(name, _)| self.undefined.contains(*name)).collect();
         for (at, relocation) in facts.relocations.iter().enumerate() {
             let global = relocation.global.and_then(|global| facts.globals.get(global));
             let name = global.map(|global| counted(facts.name(global)));
@@ -264,6 +265,47 @@ impl Live<'_> {
         kind == elf::R_X86_64_NONE.0
             && matches!(self.question.output.linker, Some(Linker::Lld | Linker::Mold))
     }
+    /// True if a relocation of the object makes the linker copy the data `name` from a shared object
+    /// to the program, or gives the function `name` an address there. True for objects that were
+    /// not read and for machines without a table.
+    fn may_give_value(&self, by: ReferredBy, name: &[u8]) -> bool {
+        let question = self.question;
+        if !question.makes_program() || matches!(by, ReferredBy::Asked | ReferredBy::EntryPoint) {
+            return false;
+        }
+        let (Some(facts), Some(target)) = (self.facts.of(by), question.target()) else {
+            return true;
+        };
+        // GNU ld takes the address of an entry in the procedure linkage table.
+        let is_gnu = question.output.linker == Some(Linker::Gnu);
+        let is_x86_64 = elf::Machine(target.machine) == elf::EM_X86_64;
+        facts.relocations.iter().any(|relocation| {
+            let (kind, section) = (relocation.kind, relocation.section);
+            let gives = match demand(target, kind) {
+                None | Some(Demand::Address | Demand::Distance) => true,
+                Some(Demand::Word) => !facts.is_writable(section),
+                Some(Demand::Nothing) => is_gnu && (!is_x86_64 || kind == elf::R_X86_64_PLT32.0),
+                Some(Demand::ProgramTls) => false,
+            };
+            let global = relocation.global.and_then(|global| facts.globals.get(global));
+            let meant = global.map(|global| counted(question, self.undefined, facts.name(global)));
+            gives
+                && meant == Some(name)
+                && facts.is_loaded(section)
+                && !self.is_discarded(by, facts, section)
+                && !self.is_dropped(by, section)
+        })
+    }
+
+    /// True for a strong reference that GNU ld reports even if no relocation refers to the symbol,
+    /// because its visibility is restricted (`elf_link_output_extsym`).
+    fn is_required(&self, global: &Global) -> bool {
+        self.question.output.linker == Some(Linker::Gnu)
+            && !self.question.gc_sections
+            && elf::SymbolVisibility(global.visibility) != elf::STV_DEFAULT
+            && elf::SymbolBind(global.bind) != elf::STB_WEAK
+    }
+
 
     /// True for a reference to the wrapper of `--wrap` in a debug section: GNU ld lets such a
     /// reference go to the wrapped name (`unwrap_hash_lookup` in `bfd/linker.c`).

@@ -7,7 +7,10 @@ mod lld;
 mod mold;
 
 use super::order_independent::{References, referrers};
-use super::{Coverage, CoverageQuestion, Link, LinkInput, Linker, ReferredBy, UndefinedName, Wrap};
+use super::{
+    Coverage, CoverageQuestion, Link, LinkInput, Linker, OutputKind, ReferredBy, UndefinedName,
+    Wrap,
+};
 use crate::format::archive::SymbolKind;
 use crate::id::{FastMap, FastSet, Id as _};
 
@@ -121,8 +124,9 @@ fn redirect_shared(link: &mut Link) {
 
 /// Names to which shared objects refer and that the output does not export. An object defines them,
 /// and their visibility is hidden or internal in some object. Linkers report these names
-/// (`Writer<ELFT>::finalizeSections` of lld, `elf_link_output_extsym` of GNU ld). With
-/// `--gc-sections`, GNU ld reports only names in kept sections. The result is then empty.
+/// (`Writer<ELFT>::finalizeSections` of lld, `elf_link_output_extsym` of GNU ld). GNU ld reports
+/// them only in programs, and with `--gc-sections` only names in kept sections. The result is then
+/// empty.
 fn unexported(
     question: &CoverageQuestion<'_>,
     (link, found): (&Link, &FastMap<&[u8], ChosenDefinition>),
@@ -135,7 +139,8 @@ fn unexported(
         }
     }
     coverage.needs_exports = !referrers.is_empty();
-    if referrers.is_empty() || link.linker == Linker::Gnu && question.gc_sections {
+    let is_ignored = question.gc_sections || question.output.kind == OutputKind::Shared;
+    if referrers.is_empty() || link.linker == Linker::Gnu && is_ignored {
         return Vec::new();
     }
     let library = question.library;

@@ -49,6 +49,51 @@ fn the_first_static_link_counts() {
     }
 }
 
+/// GNU ld reports a hidden reference without a relocation, unless it drops unused sections.
+#[test]
+fn hidden_references_without_relocations() {
+    let lab = Lab::new();
+    let group = ".section .text.f,\"axG\",@progbits,f,comdat\n.weak f\n";
+    for (name, source) in [
+        ("start.o", format!(".globl _start\n_start: nop\n{group}f: nop\n")),
+        ("symbol.o", ".hidden absent\n.data\n.quad 0\n".to_owned()),
+        ("internal.o", ".internal absent\n.globl absent\n".to_owned()),
+        ("weak.o", ".hidden absent\n.weak absent\n".to_owned()),
+        ("default.o", ".globl absent\n".to_owned()),
+        ("group.o", format!("{group}f: call absent\n.hidden absent\n")),
+        ("section.o", ".section .text.x,\"ax\"\n.hidden absent\ncall absent\n".to_owned()),
+    ] {
+        object(&lab, name, &source);
+    }
+    for object in
+        ["symbol.o", "internal.o", "weak.o", "default.o", "group.o", "section.o", "start.o"]
+    {
+        for options in ["", " --gc-sections", " -pie"] {
+            let files =
+                if object == "start.o" { object.into() } else { format!("start.o {object}") };
+            same(&lab, "lld gnu mold", &format!("{files}{options}"));
+        }
+    }
+}
+
+/// In a shared object, GNU ld accepts hidden definitions to which shared objects refer.
+#[test]
+fn hidden_definitions_in_shared_objects() {
+    let lab = Lab::new();
+    object(&lab, "hidden.o", ".globl x\n.hidden x\nx: nop\n");
+    code(&lab, "m.o", "_start", "s");
+    object(&lab, "s.o", ".globl s\ns: call x@PLT\n");
+    run(clean("ld").current_dir(lab.root()).args(["-shared", "-o", "s.so", "s.o"]));
+    for line in [
+        "-shared --no-allow-shlib-undefined m.o s.so hidden.o",
+        "-shared m.o s.so hidden.o",
+        "m.o s.so hidden.o",
+        "-pie m.o s.so hidden.o",
+    ] {
+        same(&lab, "gnu", line);
+    }
+}
+
 /// mold 1.10 knows few commands of scripts.
 #[test]
 fn scripts_that_mold_refuses() {
