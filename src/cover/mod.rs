@@ -331,6 +331,9 @@ pub struct Coverage {
     /// Shared objects that are not part of the link, as indices of roots. No file needs them under
     /// `--as-needed`, or an earlier shared object has the same DT_NEEDED name.
     pub forgotten: FastSet<usize>,
+    /// Names in `undefined` that a shared object defines, but whose values an expression needs. Only
+    /// a copy of the data, or an address of the function in the program, gives them a value.
+    pub valueless: FastSet<Box<[u8]>>,
     /// True if a shared object refers to a name that an object of the output defines. The linker
     /// may report such a name if an option hides it.
     pub needs_exports: bool,

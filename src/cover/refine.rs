@@ -6,6 +6,7 @@
 use super::checked::CheckedReferences;
 use super::gc::KeptSections;
 use super::object_facts::ObjectFacts;
+use super::position::{Demand, demand};
 use super::read_order::read_order;
 use super::{Coverage, CoverageQuestion, Linker, LinkerDefined, ReferredBy};
 use crate::format::archive::{self, Global, LinkFacts};
@@ -150,7 +151,7 @@ impl Refining<'_> {
         let is_discarded = |by: ReferredBy, section: usize| {
             facts.of(by).is_some_and(|of| live.is_discarded(by, of, section))
         };
-        let forgotten = &coverage.forgotten;
+        let (forgotten, valueless) = (&coverage.forgotten, &coverage.valueless);
         let kept = question
             .gc_sections
             .then(|| KeptSections::find(question, (facts, &places), forgotten, &is_discarded));
@@ -174,6 +175,11 @@ impl Refining<'_> {
                 return false;
             }
             let (name, by) = (&undefined.symbol, &mut undefined.by);
+            if valueless.contains(name) {
+                let is_known = by.iter().any(|by| live.may_give_value(*by, name));
+                by.retain(|by| *by == ReferredBy::Asked);
+                return !is_known;
+            }
             by.retain(|by| !checked.has(*by, name) || counts(by, name));
             undefined.unread = by.iter().filter(|by| !checked.has(**by, name)).count();
             !by.is_empty()
@@ -259,12 +265,6 @@ impl Live<'_> {
         Some(out)
     }
 
-    /// True for a relocation of type NONE under lld and mold: it changes nothing. GNU ld counts it
-    /// as a reference, and reports its symbol if it is undefined.
-    fn is_marker(&self, kind: u32) -> bool {
-        kind == elf::R_X86_64_NONE.0
-            && matches!(self.question.output.linker, Some(Linker::Lld | Linker::Mold))
-    }
     /// True if a relocation of the object makes the linker copy the data `name` from a shared object
     /// to the program, or gives the function `name` an address there. True for objects that were
     /// not read and for machines without a table.
@@ -306,6 +306,12 @@ impl Live<'_> {
             && elf::SymbolBind(global.bind) != elf::STB_WEAK
     }
 
+    /// True for a relocation of type NONE under lld and mold: it changes nothing. GNU ld counts it
+    /// as a reference, and reports its symbol if it is undefined.
+    fn is_marker(&self, kind: u32) -> bool {
+        kind == elf::R_X86_64_NONE.0
+            && matches!(self.question.output.linker, Some(Linker::Lld | Linker::Mold))
+    }
 
     /// True for a reference to the wrapper of `--wrap` in a debug section: GNU ld lets such a
     /// reference go to the wrapped name (`unwrap_hash_lookup` in `bfd/linker.c`).

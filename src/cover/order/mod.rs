@@ -68,6 +68,7 @@ pub fn in_order<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Cover
     let members = coverage.needed.iter().map(|needed| needed.member);
     let common = link.linker == Linker::Mold;
     let references = References { link: Some(&link), strong, common };
+    coverage.valueless = valueless.into_iter().map(Into::into).collect();
     coverage.undefined = referrers(question, &references, members, &open);
     coverage.undefined.extend(unexported);
     add_own_references(question, &wrappers, &mut coverage);
@@ -235,9 +236,9 @@ fn is_claimed(linker: Linker, found: &FastMap<&[u8], ChosenDefinition>, name: &[
 }
 
 /// Names in expressions that only shared objects define, so that lld and GNU ld cannot compute a
-/// value. Names to which an object refers too are left out: a copy of their data, or an entry of
-/// the procedure linkage table, in the program may give them a value.
-fn unresolvable<'q>(
+/// value. In a program, a relocation of an object may give them one, which `refine` decides. It does
+/// not read objects with weak references, so names with such a reference are left out.
+fn valueless<'q>(
     question: &'q CoverageQuestion<'q>,
     link: &'q Link,
     resolved: &Resolved<'q>,
@@ -246,20 +247,22 @@ fn unresolvable<'q>(
         return FastSet::default();
     }
     let library = question.library;
-    let is_referred = |name: &[u8]| {
+    let is_weakly_referred = |name: &[u8]| {
         let roots = question.roots.iter().filter(|root| !root.linked);
-        let mut of_roots = roots.flat_map(|root| &root.symbols).map(|(name, _)| &**name);
+        let of_roots = roots.flat_map(|root| &root.symbols).map(|(name, kind)| (&**name, *kind));
         let members = resolved.coverage.needed.iter().map(|needed| needed.member);
-        let mut of_members =
-            members.flat_map(|member| library.symbols(member)).map(|(id, _)| library.text(id));
-        of_roots.any(|other| link.reference(other) == name)
-            || of_members.any(|other| link.reference(other) == name)
+        let of_members = members.flat_map(|member| library.symbols(member));
+        let of_members = of_members.map(|(id, symbol)| (library.text(id), symbol.kind));
+        of_roots
+            .chain(of_members)
+            .any(|(other, kind)| kind == SymbolKind::WeakUndefined && link.reference(other) == name)
     };
     let is_shared = |name: &&[u8]| {
         resolved.found.get(name) == Some(&ChosenDefinition::Shared)
             && !question.is_linker_defined(name)
     };
-    link.expressions().filter(is_shared).filter(|name| !is_referred(name)).collect()
+    let is_decided = |name: &&[u8]| !question.makes_program() || !is_weakly_referred(name);
+    link.expressions().filter(is_shared).filter(is_decided).collect()
 }
 
 /// Names with a strong reference and without a definition.
@@ -271,6 +274,7 @@ fn undefined<'q>(
     let Resolved { coverage, found, strong, suffixed, may_stay, forgotten, .. } = resolved;
     let library = question.library;
     let roots = || question.roots.iter().filter(|root| !root.input || !root.linked);
+    valueless: &FastSet<&'q [u8]>,
     // mold prefers the definition of a shared object to a common symbol.
     let is_replaced = |name: &[u8]| found.get(name) == Some(&ChosenDefinition::Shared);
     let counts = |kind: SymbolKind, name: &[u8]| match kind {
@@ -294,7 +298,6 @@ fn undefined<'q>(
             }
         }
     }
-    let unresolvable = unresolvable(question, link, resolved);
     let names = references.into_iter().map(|name| link.reference(name)).chain(link.expressions());
     // A weak reference of an object may make a name weak, so only names in `strong` count.
     let of_shared = link.shared_references.iter().map(|(name, _)| &**name);
@@ -313,7 +316,7 @@ fn undefined<'q>(
         };
         match found.get(name) {
             Some(ChosenDefinition::Object) => false,
-            Some(ChosenDefinition::Shared) if !hidden => unresolvable.contains(*name),
+            Some(ChosenDefinition::Shared) if !hidden => valueless.contains(*name),
             _ => !question.is_linker_defined(name) && (hidden || !shared()),
         }
     };

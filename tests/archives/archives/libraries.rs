@@ -10,12 +10,13 @@ pub(super) const LINKERS: [(&str, &str); 3] =
     [("ld.lld-19", "lld"), ("ld", "gnu"), ("mold", "mold")];
 
 /// Beginnings of the names in messages of linkers.
-const STARTS: [&str; 9] = [
+const STARTS: [&str; 10] = [
     "undefined reference to symbol ",
     "undefined reference to ",
     "undefined reference: ",
     "undefined symbol",
     "symbol not found: ",
+    "unresolvable symbol ",
     "non-exported symbol ",
     "hidden symbol ",
     "internal symbol ",
@@ -23,7 +24,7 @@ const STARTS: [&str; 9] = [
 ];
 
 /// A linker, the words of its line, and the names that stay undefined.
-pub(super) type Case = (&'static str, &'static str, &'static [&'static str]);
+pub(super) type Case<'c> = (&'c str, &'c str, &'c [&'c str]);
 
 /// The undefined names in the messages of a linker. The names are separated by quotes or spaces.
 pub(super) fn theirs(lab: &Lab, program: &str, words: &[&str]) -> BTreeSet<String> {
@@ -42,7 +43,7 @@ pub(super) fn theirs(lab: &Lab, program: &str, words: &[&str]) -> BTreeSet<Strin
 
 /// Compares the answers with those of the linkers.
 #[track_caller]
-pub(super) fn check(lab: &Lab, cases: &[Case]) {
+pub(super) fn check(lab: &Lab, cases: &[Case<'_>]) {
     for (only, line, expected) in cases {
         let words: Vec<&str> = line.split(' ').collect();
         let expected: BTreeSet<String> = expected.iter().map(|name| (*name).to_owned()).collect();

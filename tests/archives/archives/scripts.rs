@@ -1,8 +1,8 @@
 //! Commands about symbols in linker scripts, and functions in expressions. Each case is linked by
 //! lld 19, GNU ld and mold too.
 
-use super::kit::{ar, run};
-use super::libraries::{check, code};
+use super::kit::{ar, object, run};
+use super::libraries::{check, code, shared};
 use crate::support::{Lab, clean, has, linkaudit};
 
 fn lab() -> Lab {
@@ -383,4 +383,51 @@ fn expressions_use_wrapped_names() {
             ("lld", "m.o libwrap.a libgood.a --wrap good --defsym=alias=good", &[]),
         ],
     );
+}
+
+/// Names in expressions that only a shared object defines have a value in a program with a copy of
+/// the data or with an address of the function.
+#[test]
+fn expressions_use_names_of_shared_objects() {
+    let lab = Lab::new();
+    code(&lab, "f.o", "foo", "");
+    object(&lab, "d.o", ".data\n.globl foo\n.type foo,@object\nfoo: .quad 0\n.size foo,8\n");
+    shared(&lab, "func.so", &["f.o"]);
+    shared(&lab, "data.so", &["d.o"]);
+    lab.write("plain.ld", "alias = foo;\n");
+    for (name, source) in [
+        ("none.o", ""),
+        ("call.o", "call foo@PLT\n"),
+        ("got.o", "mov foo@gotpcrel(%rip), %rax\n"),
+        ("word.o", ".data\n.quad foo\n"),
+        ("const.o", ".section .rodata,\"a\"\n.quad foo\n"),
+        ("lea.o", "leaq foo(%rip), %rax\n"),
+        ("debug.o", ".section .debug_x,\"\"\n.quad foo\n"),
+    ] {
+        object(&lab, name, &format!(".globl _start\n_start: nop\n{source}"));
+    }
+    ar(&lab, "rc", "libcall.a", &["call.o"]);
+    ar(&lab, "rc", "liblea.a", &["lea.o"]);
+    for library in ["func.so", "data.so"] {
+        for expression in ["--defsym=alias=foo", "plain.ld"] {
+            let agrees = |names: &[(&str, &str)], expected: &'static [&'static str]| {
+                for (linker, words) in names {
+                    let line = format!("{words} {library} {expression}");
+                    check(&lab, &[(linker, &line, expected)]);
+                }
+            };
+            let absent = ["none.o", "got.o", "word.o", "debug.o", "--pie word.o"];
+            let absent = absent.iter().flat_map(|words| [("lld", *words), ("gnu", *words)]);
+            agrees(&absent.collect::<Vec<_>>(), &["foo"]);
+            let lld = ["call.o", "--pie call.o", "--shared call.o", "--shared got.o", "libcall.a"];
+            agrees(&lld.map(|words| ("lld", words)), &["foo"]);
+            agrees(&["--shared call.o", "--shared got.o"].map(|words| ("gnu", words)), &["foo"]);
+            agrees(&["call.o", "--pie call.o", "libcall.a"].map(|words| ("gnu", words)), &[]);
+            agrees(&["const.o", "lea.o", "liblea.a"].map(|words| ("gnu", words)), &[]);
+            agrees(
+                &["const.o", "lea.o", "liblea.a", "--pie lea.o"].map(|words| ("lld", words)),
+                &[],
+            );
+        }
+    }
 }
