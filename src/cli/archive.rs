@@ -365,6 +365,7 @@ fn link(
         allow_shlib_undefined: options.allow_shlib_undefined,
         checks_shared: options.left_out.checks_shared,
         has_version_script: false,
+        versioned: options.left_out.versioned().to_vec(),
         export_dynamic: options.export_dynamic,
     };
     let tree = &*prepared.tree;

@@ -4,10 +4,13 @@
 //! `driver_line` translates a compiler's command.
 //! `linker_words` has the tables of linker options.
 
-use super::linker_words::{ELSEWHERE, Effect, LinkerWord, NeededSearch, REPORTED, SYMBOLS};
+use super::linker_words::{
+    ELSEWHERE, Effect, LinkerWord, NO_VERSIONS, NeededSearch, REPORTED, SYMBOLS,
+};
 use super::pasted_line::{runs_linker, words_of_linker};
+use super::switches::{SWITCHES, Switches};
 use super::{Cli, LinkerOption, build_commands, driver_line, named};
-use crate::id::{FastMap, FastSet};
+use crate::format::version_script;
 use crate::text::{show, show_path};
 use crate::tree::{DiskTree, EntryType, Tree as _};
 use crate::views::archive::PositionalOption;
@@ -38,11 +41,6 @@ const POSITIONS: &[(&str, Typed)] = &[
     ("push_state", Typed::PushState),
     ("pop_state", Typed::PopState),
 ];
-
-/// On/off options. The last occurrence of an option or of its opposite applies. Linkers accept a
-/// repeated option; clap does not.
-const SWITCHES: &[&str] =
-    &["allow-shlib-undefined", "export-dynamic", "gc-sections", "pie", "shared"];
 
 /// The option that allows undefined references of shared objects. linkaudit has no option for the
 /// opposite.
@@ -116,7 +114,10 @@ pub struct LeftOut {
     /// The error for the first option whose effect `archive` does not follow; `None` if there is
     /// none.
     pub(super) refused: Option<String>,
-    /// What is assumed about the files that compilers add to their links.
+    /// The names in version scripts of lld.
+    versioned: Vec<Box<[u8]>>,
+    allows_undefined_versions: bool,
+    /// What is assumed about version scripts, and about the files that compilers add to their links.
     pub(super) assumed: Vec<String>,
 }
 
@@ -153,7 +154,7 @@ pub(super) fn expand(arguments: impl Iterator<Item = OsString>) -> ExpandedLine 
         out.words.extend(known);
         out.left_out = left_out;
     }
-    out.left_out.assumed = expanded.assumed;
+    out.left_out.assumed.extend(expanded.assumed);
     out.left_out.refused = expanded.refused.or(out.left_out.refused);
     out
 }
@@ -244,12 +245,12 @@ fn spelled(words: Vec<Word>, with_values: &[String]) -> (Vec<OsString>, LeftOut)
         }
         let next = words.peek().map(|(next, _)| next.to_string_lossy().into_owned());
         let text = word.to_str().unwrap_or_default().to_owned();
-        let of_output = || match origin {
         if let Some(dir) = text.strip_prefix("-L=").filter(|_| linker == LinkerOption::Mold) {
             // mold takes the `=` for a part of the directory, clap does not.
             out.extend(["-L".into(), format!("={dir}").into()]);
             continue;
         }
+        let of_output = || match origin {
             Origin::Typed => None,
             Origin::File => of_output(&text, next.as_deref()),
             Origin::Compiler => LinkerWord::of_compiler(&text),
@@ -298,34 +299,6 @@ fn spelled(words: Vec<Word>, with_values: &[String]) -> (Vec<OsString>, LeftOut)
     (switches.keep_last(out), left_out)
 }
 
-/// The positions of [`SWITCHES`] in a line, as indices of words.
-#[derive(Default)]
-struct Switches {
-    all: FastSet<usize>,
-    /// The last position of each switch, unless its opposite follows.
-    last: FastMap<&'static str, usize>,
-}
-
-impl Switches {
-    fn add(&mut self, switch: &'static str, place: usize) {
-        self.all.insert(place);
-        self.last.insert(switch, place);
-    }
-
-    fn end(&mut self, switch: &str) {
-        self.last.remove(switch);
-    }
-
-    /// The words without the switches that a later option repeats or ends.
-    fn keep_last(mut self, words: Vec<OsString>) -> Vec<OsString> {
-        for place in self.last.values() {
-            self.all.remove(place);
-        }
-        let words = words.into_iter().enumerate();
-        words.filter(|(place, _)| !self.all.contains(place)).map(|(_, word)| word).collect()
-    }
-}
-
 /// Recognises two options of a response file that have no effect: `-o FILE` names the output of the
 /// link, and `-h NAME` its soname. `None` for other options. Also `None` for `-o NAME=FILE`, an
 /// output of linkaudit.
@@ -338,6 +311,11 @@ fn of_output<'t>(text: &str, next: Option<&str>) -> Option<LinkerWord<'t>> {
 }
 
 impl LeftOut {
+    /// The names in version scripts that need a definition.
+    pub(super) fn versioned(&self) -> &[Box<[u8]>] {
+        if self.allows_undefined_versions { &[] } else { &self.versioned }
+    }
+
     /// Adds an option to the list for its effect, or stores the error if the option is refused.
     /// `option` is the option as typed, with its value.
     fn add(&mut self, effect: Effect, option: String, (value, linker): (&str, LinkerOption)) {
@@ -358,6 +336,20 @@ impl LeftOut {
                 self.needed_dirs.push((search, value.into()));
             }
             Effect::Hides => self.hiding.push(option),
+            Effect::Versions => {
+                if linker == LinkerOption::Lld {
+                    let text = named::read(path, MOST).ok();
+                    match text.and_then(|text| version_script::names(&text)) {
+                        Some(names) => self.versioned.extend(names),
+                        None => self.assumed.push(format!("{option}: {NO_VERSIONS}")),
+                    }
+                }
+                self.hiding.push(option);
+            }
+            Effect::UndefinedVersions(allowed) => {
+                self.allows_undefined_versions = allowed;
+                self.ignored.push(option);
+            }
             Effect::Keeps => self.keeping.push(option),
             _ => self.ignored.push(option),
         }

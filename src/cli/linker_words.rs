@@ -27,6 +27,11 @@ pub(super) enum Effect {
     /// Hides symbols of the output. `--gc-sections` may keep fewer sections, and linkers report
     /// references of shared objects to hidden symbols.
     Hides,
+    /// `--version-script`: hides symbols, and lld needs a definition of each name in it.
+    Versions,
+    /// `--undefined-version` if true, else its opposite: lld then needs no definition of the names
+    /// in version scripts.
+    UndefinedVersions(bool),
     /// Changes the sections that `--gc-sections` keeps.
     Keeps,
     /// `-z`: [`Effect::with`] decides by the value.
@@ -71,14 +76,14 @@ const FLAGS: &str = "EB EL M Qy S V X accept-unknown-input-arch allow-multiple-d
     no-merge-exidx-entries no-mmap-output-file no-nmagic no-omagic no-optimize-bb-jumps \
     no-pcrel-optimize no-power10-stubs no-print-gc-sections no-print-icf-sections \
     no-print-map-discarded no-quick-exit no-relax no-relax-gp no-rosegment no-strip-discarded \
-    no-threads no-toc-optimize no-undefined no-undefined-version no-use-android-relr-tags \
+    no-threads no-toc-optimize no-undefined no-use-android-relr-tags \
     no-warn-backrefs no-warn-common no-warn-execstack no-warn-ifunc-textrel no-warn-mismatch \
     no-warn-rwx-segments no-warn-search-mismatch no-warn-symbol-ordering no-warnings nostdlib \
     optimize-bb-jumps pcrel-optimize perf pic-veneer power10-stubs print-gc-sections \
     print-icf-sections print-map print-map-discarded print-memory-usage qmagic quick-exit \
     reduce-memory-overheads relax relax-gp repro reverse-sections rosegment s save-temps \
     sort-common split-by-file split-by-reloc stats strip-all strip-debug strip-discarded t \
-    target1-abs target1-rel time-trace toc-optimize trace traditional-format undefined-version \
+    target1-abs target1-rel time-trace toc-optimize trace traditional-format \
     use-android-relr-tags vs-diagnostics w warn-alternate-em warn-backrefs warn-common \
     warn-constructors warn-execstack warn-ifunc-textrel warn-multiple-gp warn-once \
     warn-rwx-segments warn-section-align warn-shared-textrel warn-symbol-ordering warn-textrel x";
@@ -140,7 +145,9 @@ const OTHERS: &[(&str, bool, Effect)] = &[
     ("no-pie", false, Effect::Ends("pie")),
     ("exclude-libs", true, Effect::Hides),
     ("retain-symbols-file", true, Effect::Hides),
-    ("version-script", true, Effect::Hides),
+    ("undefined-version", false, Effect::UndefinedVersions(true)),
+    ("no-undefined-version", false, Effect::UndefinedVersions(false)),
+    ("version-script", true, Effect::Versions),
     ("dynamic-list", true, Effect::Keeps),
     ("dynamic-list-cpp-new", false, Effect::Keeps),
     ("dynamic-list-cpp-typeinfo", false, Effect::Keeps),
@@ -231,6 +238,7 @@ const NEEDED: &str = "libraries that inputs need define no names here\n\
 const RELOCATABLE: &str =
     "the output is an object, whose symbols may stay undefined\nhelp: leave it out";
 const REMAPPED: &str = "other inputs replace these\nhelp: name the files that the linker reads";
+pub(super) const NO_VERSIONS: &str = "not readable; all names in it are assumed to be defined";
 const QUOTING: &str =
     "other rules of quoting are not followed\nhelp: quote the words as in a shell";
 pub(super) const REPORTED: &str = "undefined symbols are always reported\nhelp: leave it out";

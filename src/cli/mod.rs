@@ -41,6 +41,7 @@ mod run;
 mod sandbox;
 mod scripts;
 mod sections;
+mod switches;
 mod table;
 mod threads;
 mod typed;

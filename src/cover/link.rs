@@ -113,6 +113,8 @@ pub struct Link {
     pub requested: Vec<Box<[u8]>>,
     /// The symbols that `--defsym` and linker scripts define.
     pub defined: Vec<DefsymOption>,
+    /// Names in version scripts of lld, which need a definition or a member with a definition.
+    pub versioned: Vec<Box<[u8]>>,
     /// The names that `--wrap` redirects.
     pub wraps: Vec<Wrap>,
     /// Strong references of shared objects that the linker reports if no input defines them, each

@@ -15,6 +15,7 @@ pub mod header;
 pub mod ld_so_conf;
 pub mod pkg_config;
 pub mod script;
+pub mod version_script;
 
 use crate::sniff::Classes;
 use crate::tree::Handle;

@@ -39,6 +39,10 @@ pub(super) fn link<'q>(
     let defined = link.defined.iter().map(|defined| &*defined.name);
     let defined = defined.filter(|name| !unprovided.contains(*name));
     found.extend(defined.map(|name| (name, ChosenDefinition::Object)));
+    let unversioned = link.versioned.iter().map(|name| &**name);
+    let unversioned = unversioned.filter(|name| !run.may_have_version(name));
+    let is_object = |name: &&[u8]| found.get(name) == Some(&ChosenDefinition::Object);
+    let unversioned = unversioned.filter(|name| !is_object(name)).collect();
     let is_strong = |state: &State| matches!(state, State::Undefined { weak: false, .. });
     // If an option refers to a name strongly, all references to this name are strong.
     let strong = run.table.iter().filter(|(_, state)| is_strong(state)).map(|(name, _)| *name);
@@ -46,8 +50,15 @@ pub(super) fn link<'q>(
     let suffixed: FastSet<&[u8]> = run.suffixed.difference(&strong).copied().collect();
     strong.extend(&suffixed);
     let (coverage, forgotten) = (run.out, run.repeated);
-    let of_names =
-        Resolved { found, strong, suffixed, unwrapped, unprovided, ..Resolved::default() };
+    let of_names = Resolved {
+        found,
+        strong,
+        suffixed,
+        unwrapped,
+        unprovided,
+        unversioned,
+        ..Resolved::default()
+    };
     Resolved { coverage, forgotten, ..of_names }
 }
 
@@ -83,17 +94,6 @@ impl State {
         )
     }
 
-    references: Vec<(&'q [u8], bool)>,
-    at: usize,
-    member: MemberId,
-    /// The referrer and the name for which the member was taken. lld reports a member after all
-    /// members that it pulls in.
-    reason: (ReferredBy, &'q [u8]),
-}
-
-/// True for members whose symbols lld does not read.
-fn is_passed_over(kind: MemberKind) -> bool {
-    matches!(kind, MemberKind::SlimLto | MemberKind::GccLto)
     fn found<'q>((name, state): (&&'q [u8], &Self)) -> Option<(&'q [u8], ChosenDefinition)> {
         match state {
             Self::Undefined { .. } | Self::Lazy { .. } => None,
@@ -105,6 +105,17 @@ fn is_passed_over(kind: MemberKind) -> bool {
 
 /// A member whose references are being followed.
 struct Frame<'q> {
+    references: Vec<(&'q [u8], bool)>,
+    at: usize,
+    member: MemberId,
+    /// The referrer and the name for which the member was taken. lld reports a member after all
+    /// members that it pulls in.
+    reason: (ReferredBy, &'q [u8]),
+}
+
+/// True for members whose symbols lld does not read.
+fn is_passed_over(kind: MemberKind) -> bool {
+    matches!(kind, MemberKind::SlimLto | MemberKind::GccLto)
 }
 
 struct Run<'q> {
@@ -208,12 +219,19 @@ impl<'q> Run<'q> {
     /// The names of PROVIDE without effect.
     fn unprovided(&self, link: &'q Link) -> FastSet<&'q [u8]> {
         let names = link.defined.iter().filter(|defined| defined.provided);
-        let names = names.map(|defined| &*defined.name);
-        let state = |name: &[u8]| self.table.get(name);
-        let is_idle = |name: &&[u8]| {
-            matches!(state(name), None | Some(State::Common { .. } | State::Defined { .. }))
-        };
-        names.filter(is_idle).collect()
+        names.map(|defined| &*defined.name).filter(|name| !self.is_provided(name)).collect()
+    }
+
+    /// True if a version script may name the symbol: an object or a member that was not extracted
+    /// defines it, or lld itself because a file refers to it (`canBeVersioned`).
+    fn may_have_version(&self, name: &[u8]) -> bool {
+        match self.table.get(name) {
+            None => false,
+            Some(State::Undefined { .. } | State::Shared { .. }) => {
+                self.question.is_linker_defined(name)
+            }
+            Some(State::Lazy { .. } | State::Common { .. } | State::Defined { .. }) => true,
+        }
     }
 
     /// Adds the references that follow all inputs: the entry point, the symbols of expressions and
@@ -238,33 +256,15 @@ impl<'q> Run<'q> {
             self.follow(&wrap.wrapper, weak, false, ReferredBy::Asked);
             if let Some(is_real_weak) = self.table.get(&*wrap.real).map(State::is_weak) {
                 self.follow(&wrap.name, weak, false, ReferredBy::Asked);
+                // Only the references to `__real_NAME` go to NAME from now on.
+                if let Some(State::Undefined { weak, .. }) = self.table.get_mut(&*wrap.name) {
+                    *weak = is_real_weak;
+                }
             }
         }
         unwrapped
     }
 
-    /// Restricts the visibility of a name, because of a reference or a definition. A definition in
-    /// an earlier shared object is then ignored (`Symbol::resolve` of `Undefined`).
-    fn hide(&mut self, name: &'q [u8], by: ReferredBy) {
-        self.hidden.insert(name);
-        if let Some(state @ State::Shared { .. }) = self.table.get_mut(name) {
-            *state = State::Undefined { weak: true, firm: false, by };
-        }
-    }
-
-    /// Adds a definition of an object that is linked (`Symbol::resolve` of `Defined` and
-    /// `CommonSymbol`).
-    fn define(&mut self, name: &'q [u8], kind: SymbolKind, by: Option<MemberId>) {
-        let weak = matches!(kind, SymbolKind::Weak | SymbolKind::Unique);
-        let common = kind == SymbolKind::Common;
-        let new = if common {
-                // Only the references to `__real_NAME` go to NAME from now on.
-                if let Some(State::Undefined { weak, .. }) = self.table.get_mut(&*wrap.name) {
-                    *weak = is_real_weak;
-                }
-            State::Common { by }
-        } else {
-            State::Defined { weak, unique: kind == SymbolKind::Unique, by }
     /// Adds the references of `--defsym` and of scripts. The expression of a PROVIDE counts only if
     /// the PROVIDE defines its name, also for another expression
     /// (`addScriptReferencedSymbolsToSymTable`).
@@ -292,6 +292,24 @@ impl<'q> Run<'q> {
         }
     }
 
+    /// Restricts the visibility of a name, because of a reference or a definition. A definition in
+    /// an earlier shared object is then ignored (`Symbol::resolve` of `Undefined`).
+    fn hide(&mut self, name: &'q [u8], by: ReferredBy) {
+        self.hidden.insert(name);
+        if let Some(state @ State::Shared { .. }) = self.table.get_mut(name) {
+            *state = State::Undefined { weak: true, firm: false, by };
+        }
+    }
+
+    /// Adds a definition of an object that is linked (`Symbol::resolve` of `Defined` and
+    /// `CommonSymbol`).
+    fn define(&mut self, name: &'q [u8], kind: SymbolKind, by: Option<MemberId>) {
+        let weak = matches!(kind, SymbolKind::Weak | SymbolKind::Unique);
+        let common = kind == SymbolKind::Common;
+        let new = if common {
+            State::Common { by }
+        } else {
+            State::Defined { weak, unique: kind == SymbolKind::Unique, by }
         };
         let state = self.table.entry(name).or_insert(new);
         let replaced = match *state {

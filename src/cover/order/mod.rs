@@ -42,6 +42,8 @@ struct Resolved<'q> {
     unwrapped: FastSet<&'q [u8]>,
     /// Names of PROVIDE without effect.
     unprovided: FastSet<&'q [u8]>,
+    /// Names in version scripts without the definition that lld needs.
+    unversioned: FastSet<&'q [u8]>,
     /// Shared objects that are not part of the link, as indices of roots.
     forgotten: FastSet<usize>,
 }
@@ -60,15 +62,17 @@ pub fn in_order<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Cover
     link.defined.retain(|of| !of.provided || !resolved.unprovided.contains(&*of.name));
     link.shared_references.retain(|(_, at)| !resolved.forgotten.contains(at));
     redirect_shared(&mut link);
-    let open = undefined(question, &link, &resolved);
+    let valueless = valueless(question, &link, &resolved);
+    let mut open = undefined(question, &link, &resolved, &valueless);
+    open.extend(&resolved.unversioned);
     let wrappers = open_wrappers(question, &link, &resolved);
     let Resolved { mut coverage, found, strong, forgotten, .. } = resolved;
     coverage.forgotten = forgotten;
+    coverage.valueless = valueless.into_iter().map(Into::into).collect();
     let unexported = unexported(question, (&link, &found), &mut coverage);
     let members = coverage.needed.iter().map(|needed| needed.member);
     let common = link.linker == Linker::Mold;
     let references = References { link: Some(&link), strong, common };
-    coverage.valueless = valueless.into_iter().map(Into::into).collect();
     coverage.undefined = referrers(question, &references, members, &open);
     coverage.undefined.extend(unexported);
     add_own_references(question, &wrappers, &mut coverage);
@@ -270,11 +274,11 @@ fn undefined<'q>(
     question: &'q CoverageQuestion<'q>,
     link: &'q Link,
     resolved: &Resolved<'q>,
+    valueless: &FastSet<&'q [u8]>,
 ) -> FastSet<&'q [u8]> {
     let Resolved { coverage, found, strong, suffixed, may_stay, forgotten, .. } = resolved;
     let library = question.library;
     let roots = || question.roots.iter().filter(|root| !root.input || !root.linked);
-    valueless: &FastSet<&'q [u8]>,
     // mold prefers the definition of a shared object to a common symbol.
     let is_replaced = |name: &[u8]| found.get(name) == Some(&ChosenDefinition::Shared);
     let counts = |kind: SymbolKind, name: &[u8]| match kind {

@@ -82,6 +82,8 @@ pub struct TypedLink {
     pub checks_shared: bool,
     /// True if a script has VERSION, which hides symbols.
     pub has_version_script: bool,
+    /// The names in version scripts, if lld needs a definition of each.
+    pub versioned: Vec<Box<[u8]>>,
     /// True with `--export-dynamic`: `--gc-sections` keeps the exported symbols of a program too.
     pub export_dynamic: bool,
 }
@@ -106,7 +108,7 @@ impl TypedLink {
             .defined
             .iter()
             .flat_map(|d| std::iter::once(&d.name).chain(&d.refers).chain(&d.guarded));
-        let asked = self.undefined.iter().chain(&self.requested);
+        let asked = self.undefined.iter().chain(&self.requested).chain(&self.versioned);
         let names = asked.chain(wraps).chain(defined).cloned();
         names.chain([self.entry.clone().unwrap_or_else(|| ENTRY.into())]).collect()
     }
@@ -167,6 +169,7 @@ impl Inputs {
             requested: typed.requested.clone(),
             defined: typed.defined.clone(),
             wraps: typed.wraps.clone(),
+            versioned: typed.versioned.clone(),
             indexed: typed.linker == Linker::Gnu,
             export_dynamic: typed.export_dynamic,
             ..Link::default()

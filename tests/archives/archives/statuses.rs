@@ -131,3 +131,43 @@ fn directories_below_the_sysroot() {
         same(&lab, "lld gnu mold", &format!("m.o {option}{dir} -lfoo"));
     }
 }
+
+/// lld refuses version scripts with names that nothing defines.
+#[test]
+fn names_of_version_scripts() {
+    let lab = Lab::new();
+    code(&lab, "foo.o", "foo", "");
+    code(&lab, "bar.o", "bar", "");
+    ar(&lab, "rc", "libbar.a", &["bar.o"]);
+    shared(&lab, "libbar.so", &["bar.o"]);
+    lab.write("bar.ld", "PROVIDE(bar = 1);\n");
+    for text in [
+        "V1 { global: foo; bar; local: *; };",
+        "V1 { global: foo; local: bar; };",
+        "V1{global: foo;bar;local: *;};",
+        "{ foo; bar; };",
+        "V1 { foo; extern \"C\" { bar; }; };",
+        "V1 { foo; \"b*r\"; };",
+        "V1 { foo; b*r; ba?; [a]; };",
+        "V1 { foo; /* bar; */ # bar;\n };",
+        "V1 { foo; }; V2 { bar; } V1;",
+        "V1 { foo; }; V2 { local: *; } V1;",
+    ] {
+        lab.write("vs", format!("{text}\n"));
+        for files in [
+            "foo.o",
+            "foo.o bar.o",
+            "foo.o libbar.a",
+            "foo.o libbar.so",
+            "foo.o bar.ld",
+            "foo.o --defsym=bar=foo",
+            "foo.o --undefined-version",
+            "foo.o --undefined-version --no-undefined-version",
+        ] {
+            let line = format!("-shared {files} --version-script=vs");
+            // GNU ld knows `--no-undefined-version` too, but it is not its default.
+            let is_default = !files.contains("--no-undefined-version");
+            same(&lab, if is_default { "lld gnu mold" } else { "lld" }, &line);
+        }
+    }
+}
