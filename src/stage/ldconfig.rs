@@ -212,7 +212,8 @@ impl LdconfigRun<'_> {
                 Some(_) => file(&library.name),
                 None => file(OsStr::from_bytes(&library.soname)),
             };
-            let hwcap = hwcaps.clone().map_or(Hwcap::None, |name| Hwcap::Named(name, 0));
+            let level = u32::from(library.isa_level);
+            let hwcap = hwcaps.clone().map_or(Hwcap::None, |name| Hwcap::Named(name, level));
             if hwcaps.is_none() {
                 self.links.extend(scan::link(self.after, real, &library));
             }

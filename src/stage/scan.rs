@@ -23,6 +23,8 @@ pub(super) struct Library {
     pub(super) name: OsString,
     /// The flags of the library's cache entry.
     pub(super) flags: i32,
+    /// The x86 ISA level that the library demands, minus one.
+    pub(super) isa_level: u8,
     /// True for a link whose name is the soname or the linker's name, such as `libfoo.so`. ldconfig
     /// then makes no link itself.
     is_link: bool,
@@ -82,6 +84,7 @@ pub(super) fn libraries(tree: &dyn Tree, dir: &Path, of: u16) -> Vec<Library> {
                 if wins {
                     // The flags of the first library with this soname stay.
                     (known.name, known.is_link) = (library.name, library.is_link);
+                    known.isa_level = library.isa_level;
                 }
             }
         }
@@ -108,7 +111,8 @@ fn library(tree: &dyn Tree, dir: &Path, name: &OsStr, link: bool, of: u16) -> Op
     // ldconfig treats a link with any other name as a regular file.
     let is_link = link && (name.as_bytes() == soname || is_linker_name(name.as_bytes(), soname));
     let soname = if is_link { name.as_bytes().to_vec() } else { soname.to_vec() };
-    Some(Library { soname, name: name.to_owned(), flags, is_link })
+    let isa_level = object.isa_level;
+    Some(Library { soname, name: name.to_owned(), flags, isa_level, is_link })
 }
 
 /// True for the linker's name of a library: `libfoo.so` for the soname `libfoo.so.1`.

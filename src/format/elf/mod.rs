@@ -113,6 +113,9 @@ pub struct Object {
     /// True if a note of the object (`-mno-direct-extern-access`) forbids copy relocations of its
     /// data, and PLT slots as addresses of its functions.
     pub indirect_access: bool,
+    /// The x86 ISA level that a note of the object demands of the processor, minus one. 0 without
+    /// such a note.
+    pub isa_level: u8,
     /// True if DT_RELR is present: glibc requires the GLIBC_ABI_DT_RELR marker
     /// (`elf/dl-version.c`).
     pub relr: bool,
@@ -284,6 +287,7 @@ impl Object {
             symbolic: false,
             textrel: false,
             indirect_access: false,
+            isa_level: 0,
             relr: false,
             constructors: 0,
             may_copy: false,

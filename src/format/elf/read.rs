@@ -98,6 +98,7 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
     object.segments = std::mem::take(&mut segments.all).into();
     let noted = Foreign::of_notes(&header, head, &segments.notes);
     object.indirect_access = property::needs_indirect_access(&header, head, &segments.notes);
+    object.isa_level = property::isa_level(&header, head, &segments.notes);
     let mut reader = ObjectReader {
         file,
         head,

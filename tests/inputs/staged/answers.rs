@@ -251,3 +251,38 @@ fn plugins_of_programs_of_the_system() {
     let plain = report(&lab, &["--staged", "stage0"]);
     assert_eq!(undefined(&plain).len(), 1, "{}", plain.outline());
 }
+
+/// ldconfig stores the level of a library's x86 ISA note in the cache, and the loader passes over a
+/// library of a `glibc-hwcaps` directory whose level exceeds the one of the processor.
+#[test]
+fn levels_of_libraries_in_hwcaps_directories() {
+    if !has_chroot() {
+        return skip("staged", "needs root for chroot");
+    }
+    let dir = "usr/lib/x86_64-linux-gnu";
+    let soname = "-Wl,-soname,libyaml-0.so.2";
+    for (older, newer) in [(None, Some("v3")), (Some("v3"), None), (Some("v4"), Some("v3"))] {
+        let lab = Lab::new();
+        let root = bare(&lab, "c/root");
+        lab.so(&format!("c/root/{dir}/libyaml-0.so.2"), OLD, &[soname]);
+        ldconfig(&root);
+        lab.so("build/libyaml.so", OLD, &[soname]);
+        lab.exe("c/stage0/usr/bin/app", APP, &["-Wl,--no-as-needed", "-Lbuild", "-lyaml"]);
+        for (file, level) in [("2.0.8", older), ("2.0.9", newer)] {
+            let level = level.map(|level| format!("-Wl,-z,x86-64-{level}"));
+            let flags: Vec<&str> = [soname].into_iter().chain(level.as_deref()).collect();
+            let file = format!("c/stage0/{dir}/glibc-hwcaps/x86-64-v2/libyaml-0.so.{file}");
+            lab.so(&file, NEW, &flags);
+        }
+        let cpus = ["baseline", "x86-64-v2", "x86-64-v3", "x86-64-v4"];
+        let names = |args: &[&str]| -> Vec<String> {
+            undefined(&report(&lab, args)).into_iter().map(|(_, symbol)| symbol).collect()
+        };
+        let staged = cpus.map(|cpu| names(&["--staged", "stage0", "--cpu", cpu]));
+        sh(&lab, "cp -a c/stage0/. c/root/");
+        ldconfig(&root);
+        let installed = cpus.map(|cpu| names(&["--cpu", cpu, "/usr/bin/app"]));
+        assert_eq!(staged, installed, "{older:?} {newer:?}");
+        assert_eq!(staged[1].is_empty(), newer.is_some(), "{older:?} {newer:?}");
+    }
+}
