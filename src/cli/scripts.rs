@@ -323,7 +323,11 @@ impl ScriptSearch<'_> {
         let is_library = depth > 0 && class == Class::Elf;
         if class == Class::Other {
             let text = read(&handle, path)?;
-            let script = inputs(&text).filter(|_| handle.stat().len <= MOST);
+            // lld and GNU ld read an empty file as a linker script without commands.
+            let may_be_empty = matches!(self.rules, SearchRules::Link(Linker::Lld | Linker::Gnu));
+            let script =
+                if text.is_empty() && may_be_empty { Some(Vec::new()) } else { inputs(&text) };
+            let script = script.filter(|_| handle.stat().len <= MOST);
             let script = script.ok_or_else(|| refuse(path, &head))?;
             let is_mold = self.rules == SearchRules::Link(Linker::Mold);
             if let Some(word) = unknown_to_mold(&text).filter(|_| is_mold) {
