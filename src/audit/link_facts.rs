@@ -129,7 +129,8 @@ impl Audit {
             // Any relocation may keep a section that would be dropped otherwise.
             RelocationFilter::All
         } else {
-            RelocationFilter::Names(&names, cover::counts_every_section(question))
+            let is_gnu = question.output.linker == Some(cover::Linker::Gnu);
+            RelocationFilter::Names(&names, cover::counts_every_section(question), is_gnu)
         };
         let mut facts = ObjectFacts {
             roots: self.root_facts(tree, (question, files), wanted),
@@ -160,7 +161,7 @@ impl Audit {
                 // The section groups of a rival are needed even if its relocations are damaged.
                 let damaged = rivals.into_iter().filter(|one| !facts.members.contains_key(one));
                 let (damaged, groups) =
-                    (damaged.collect(), RelocationFilter::Names(&no_names, false));
+                    (damaged.collect(), RelocationFilter::Names(&no_names, false, false));
                 self.read_objects(tree, damaged, groups, (&mut facts, &mut read_in_part));
             }
             refining.refine(coverage, &facts, &checked);

@@ -8,6 +8,7 @@ use super::gc::KeptSections;
 use super::object_facts::ObjectFacts;
 use super::position::{Demand, demand};
 use super::read_order::read_order;
+use super::unwind::UnwindTable;
 use super::{Coverage, CoverageQuestion, Linker, LinkerDefined, ReferredBy};
 use crate::format::archive::{self, Global, LinkFacts};
 use crate::id::{FastMap, FastSet, MemberId};
@@ -247,6 +248,7 @@ impl Live<'_> {
         let names = globals.map(|global| (counted(facts.name(global)), self.is_required(global)));
         let mut out: CountedNames<'_> =
             names.filter(|(name, _)| self.undefined.contains(*name)).collect();
+        let mut tables: FastMap<usize, bool> = FastMap::default();
         for (at, relocation) in facts.relocations.iter().enumerate() {
             let global = relocation.global.and_then(|global| facts.globals.get(global));
             let name = global.map(|global| counted(facts.name(global)));
@@ -260,7 +262,10 @@ impl Live<'_> {
                     && !self.is_unwrapped(facts, section, name)
                     && (facts.is_loaded(section) || every_section && facts.is_kept(section))
                     && !self.is_discarded(by, facts, section)
-                    && !self.is_dropped(by, section);
+                    && !self.is_dropped(by, section)
+                    && !*tables
+                        .entry(section)
+                        .or_insert_with(|| self.is_silent_table(by, facts, section));
         }
         Some(out)
     }
@@ -304,6 +309,23 @@ impl Live<'_> {
             && !self.question.gc_sections
             && elf::SymbolVisibility(global.visibility) != elf::STV_DEFAULT
             && elf::SymbolBind(global.bind) != elf::STB_WEAK
+    }
+
+    /// True for an unwind table whose references the linker does not report. mold 1.10 reports no
+    /// reference of unwind tables. GNU ld drops a table if it discards or drops all functions of
+    /// the table, but reports all references of any other table (`_bfd_elf_discard_section_eh_frame`
+    /// in `bfd/elf-eh-frame.c`).
+    fn is_silent_table(&self, by: ReferredBy, facts: &LinkFacts, section: usize) -> bool {
+        let is_table = facts.sections.get(section).is_some_and(|section| section.is_unwind_table);
+        let linker = self.question.output.linker;
+        if !is_table || linker != Some(Linker::Gnu) {
+            return is_table && linker == Some(Linker::Mold);
+        }
+        let functions = UnwindTable::new(facts, section, linker).functions;
+        let is_gone = |function: &usize| {
+            self.is_discarded(by, facts, *function) || self.is_dropped(by, *function)
+        };
+        !functions.is_empty() && functions.iter().all(is_gone)
     }
 
     /// True for a relocation of type NONE under lld and mold: it changes nothing. GNU ld counts it

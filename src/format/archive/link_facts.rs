@@ -21,8 +21,9 @@ pub enum RelocationFilter<'w> {
     All,
     /// Relocations to undefined or common symbols with one of these names. They are read in loaded
     /// sections, or in all sections if the second field is true. If there are no names, no
-    /// relocations are read.
-    Names(&'w FastSet<&'w [u8]>, bool),
+    /// relocations are read. If the third field is true, all relocations of an unwind table with
+    /// such a relocation are read.
+    Names(&'w FastSet<&'w [u8]>, bool, bool),
     /// Relocations of loaded sections for which the function is true. Its arguments are
     /// `sh_flags` of the section, the type of the relocation, and true if the symbol is global.
     Loaded(&'w (dyn Fn(u64, u32, bool) -> bool + Sync)),
@@ -34,7 +35,7 @@ impl RelocationFilter<'_> {
         let is_loaded = flags & (elf::SHF_ALLOC.0 | elf::SHF_EXCLUDE.0) == elf::SHF_ALLOC.0;
         match self {
             Self::All => true,
-            Self::Names(names, every) => !names.is_empty() && (every || is_loaded),
+            Self::Names(names, every, _) => !names.is_empty() && (every || is_loaded),
             Self::Loaded(_) => is_loaded,
         }
     }
@@ -45,9 +46,14 @@ impl RelocationFilter<'_> {
     pub(super) fn symbol(self, is_open: bool, is_strong: bool, is_special: bool) -> bool {
         match self {
             Self::All => true,
-            Self::Names(names, _) => is_open && !names.is_empty(),
+            Self::Names(names, ..) => is_open && !names.is_empty(),
             Self::Loaded(_) => is_strong || is_special,
         }
+    }
+
+    /// True if an unwind table is read as a whole, together with the sections of its functions.
+    pub(super) fn functions(self) -> bool {
+        matches!(self, Self::Names(_, _, true))
     }
 
     /// True if versions of definitions are stored.
@@ -56,7 +62,7 @@ impl RelocationFilter<'_> {
     }
 
     pub(super) fn name(self, name: &[u8]) -> bool {
-        !matches!(self, Self::Names(names, _) if !names.contains(name))
+        !matches!(self, Self::Names(names, ..) if !names.contains(name))
     }
 
     pub(super) fn relocation(
@@ -135,7 +141,7 @@ pub struct ObjectRelocation {
     /// True if the symbol is absolute, or if there is no symbol.
     pub absolute: bool,
     /// The index of the section of a local symbol; 0 for a global symbol. Always 0 unless all
-    /// relocations are wanted.
+    /// relocations, or all of the unwind table, are wanted.
     pub target: usize,
     /// True if `r_offset` is a multiple of 4. In an unwind table, this distinguishes the address of
     /// a function from that of a personality routine.
@@ -334,7 +340,16 @@ impl LinkFacts {
 
     /// The COMDAT groups with a wanted relocation, by index into `groups`.
     pub(super) fn referring_groups(&self) -> FastSet<usize> {
-        self.relocations.iter().filter_map(|one| self.group_index(one.section)).collect()
+        self.relocations.iter().flat_map(|one| self.groups_of(one)).collect()
+    }
+
+    /// The COMDAT groups whose copies decide if a relocation counts: the group of its section and,
+    /// in an unwind table, the group of the function.
+    fn groups_of(&self, one: &ObjectRelocation) -> impl Iterator<Item = usize> + use<> {
+        let is_unwinding =
+            self.sections.get(one.section).is_some_and(|section| section.is_unwind_table);
+        let function = is_unwinding.then(|| self.group_index(one.target)).flatten();
+        self.group_index(one.section).into_iter().chain(function)
     }
 
     /// Names by which other objects with the same COMDAT groups can be found: the signatures of the
@@ -346,8 +361,7 @@ impl LinkFacts {
             global.is_none_or(|global| is_asked(self.name(global)))
         };
         let asked = self.relocations.iter().filter(asks);
-        let referring: FastSet<usize> =
-            asked.filter_map(|one| self.group_index(one.section)).collect();
+        let referring: FastSet<usize> = asked.flat_map(|one| self.groups_of(one)).collect();
         if referring.is_empty() {
             return GroupNames::default();
         }
@@ -390,7 +404,7 @@ impl LinkFacts {
         let mut sections = Renumbering::new(self.sections.len());
         let told = self.sections.iter().enumerate();
         let told = told.filter(|(_, section)| section.name.is_some() || section.is_tls());
-        let used = self.relocations.iter().map(|relocation| relocation.section);
+        let used = self.relocations.iter().flat_map(|one| [one.section, one.target]);
         let defining = kept().map(|global| global.section);
         // Index 0 means no section.
         sections.keep(std::iter::once(0).chain(told.map(|(at, _)| at)).chain(used).chain(defining));
@@ -416,7 +430,7 @@ impl LinkFacts {
                 .map(|relocation| ObjectRelocation {
                     section: sections.new_index(relocation.section).unwrap_or(0),
                     global: relocation.global.and_then(new_global),
-                    target: 0,
+                    target: sections.new_index(relocation.target).unwrap_or(0),
                     ..*relocation
                 })
                 .collect(),

@@ -411,6 +411,9 @@ fn relocations<'d, H: FileHeader<Endian = Endianness>>(
             && !out.groups.is_empty()
             && !may_enter_groups(sections, e, target);
         let own_group = out.group_index(target);
+        let is_unwound = wanted.functions()
+            && out.sections.get(target).is_some_and(|section| section.is_unwind_table);
+        let (start, mut has_named) = (out.relocations.len(), false);
         let mut last = (0, 0);
         let mut add = |offset: u64, kind: u32, symbol: usize| {
             let (before, data) = std::mem::replace(&mut last, (kind, symbol));
@@ -425,7 +428,8 @@ fn relocations<'d, H: FileHeader<Endian = Endianness>>(
             }
             let named = global.and_then(|global| out.globals.get(global));
             let is_named = named.is_some_and(|global| !global.is_nameless());
-            if !wanted.relocation((flags, kind), symbol >= first, is_named) {
+            has_named |= is_named;
+            if !is_unwound && !wanted.relocation((flags, kind), symbol >= first, is_named) {
                 return true;
             }
             let of = symbols.symbol(object::SymbolIndex(symbol)).ok();
@@ -434,8 +438,9 @@ fn relocations<'d, H: FileHeader<Endian = Endianness>>(
             let local = of.filter(|_| global.is_none()).and_then(|of| {
                 symbols.symbol_section(e, of, object::SymbolIndex(symbol)).ok().flatten()
             });
-            let to = local.map_or(0, |section| section.0);
-            if is_before_tls_call(machine, before) {
+            let has_target = is_unwound || matches!(wanted, RelocationFilter::All);
+            let to = local.filter(|_| has_target).map_or(0, |section| section.0);
+            if !is_unwound && is_before_tls_call(machine, before) {
                 out.tls_calls.insert(out.relocations.len(), data.checked_sub(first));
             }
             out.relocations.push(ObjectRelocation {
@@ -461,6 +466,9 @@ fn relocations<'d, H: FileHeader<Endian = Endianness>>(
                     return None;
                 }
             }
+        }
+        if is_unwound && !has_named {
+            out.relocations.truncate(start);
         }
     }
     Some(())

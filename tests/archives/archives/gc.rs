@@ -260,10 +260,6 @@ fn unwind_tables_of_dropped_functions() {
     for (start, is_direct) in [("f", true), ("f", false), ("0", true), ("0", false)] {
         object(&lab, "use.o", &with_exceptions(start, is_direct));
         for (program, linker) in LINKERS.iter().filter(|(program, _)| has(program)) {
-            // mold 1.10 does not report the symbols of relocations in `.eh_frame`.
-            if is_direct && *linker == "mold" {
-                continue;
-            }
             let theirs = theirs(&lab, program, &["use.o"]).expect("a linker that ends");
             assert_eq!(ours(&lab, linker, &["use.o"]), theirs, "{linker}: {start} {is_direct}");
         }

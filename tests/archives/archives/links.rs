@@ -523,6 +523,43 @@ fn sections_that_are_linked_once() {
     }
 }
 
+/// The second copy of a COMDAT function has an exception table and a personality routine. GNU ld
+/// drops an unwind table only if it discards all its functions. mold reports no reference of a
+/// table.
+#[test]
+fn unwind_tables_of_discarded_copies() {
+    let lab = Lab::new();
+    lab.write("versions", "V0 { };\n");
+    let copy = |table: &str| {
+        format!(
+            ".section .text.f,\"axG\",@progbits,f,comdat\n.weak f\nf:\n.cfi_startproc\n{table}\
+             nop\n.cfi_endproc\n"
+        )
+    };
+    object(&lab, "a.o", &format!(".globl _start\n_start: nop\n{}", copy("")));
+    let routine = ".cfi_personality 3, none\n";
+    let with_table = format!("{routine}.cfi_lsda 3, .Ltable\n");
+    let table = ".section .gcc_except_table,\"a\"\n.Ltable: .long 0\n";
+    let other = ".text\n.cfi_startproc\nnop\n.cfi_endproc\n";
+    for (name, source) in [
+        ("b", copy(routine)),
+        ("c", format!("{}{table}", copy(&with_table))),
+        ("d", format!("{other}{}", copy(routine))),
+        ("e", format!("{}{other}{table}", copy(&with_table))),
+    ] {
+        object(&lab, &format!("{name}.o"), &format!("{source}.globl {name}\n{name} = 1\n"));
+        ar(&lab, "rc", &format!("{name}.a"), &[&format!("{name}.o")]);
+    }
+    for name in ["b", "c", "d", "e"] {
+        for text in
+            [format!("a.o {name}.o"), format!("{name}.o a.o"), format!("a.o -u {name} {name}.a")]
+        {
+            let compared = agree(&lab, &format!("exe {text}"), &text);
+            assert!(compared > 0, "no linker is left for {text}");
+        }
+    }
+}
+
 /// Compares the undefined names of a link with those of all installed linkers. Returns the number
 /// of linkers that did not crash.
 fn agree(lab: &Lab, line: &str, what: &str) -> usize {
