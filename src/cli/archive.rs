@@ -354,6 +354,7 @@ fn link(
         defined
             .with_context(|| format!("--defsym {}: not NAME=EXPRESSION", show_path(text.as_ref())))
     };
+    let mut nesting = Nesting::new(options, linker);
     let mut out = TypedLink {
         linker,
         items: objects.iter().cloned().map(LinkArgument::Root).collect(),
@@ -367,6 +368,7 @@ fn link(
         has_version_script: false,
         versioned: options.left_out.versioned().to_vec(),
         export_dynamic: options.export_dynamic,
+        keeps_tls_calls: options.left_out.keeps_tls_calls && !nesting.modes.is_static,
     };
     let tree = &*prepared.tree;
     // GNU ld and mold skip a `-l` library for another ELF class or machine. lld refuses it.
@@ -379,7 +381,6 @@ fn link(
     };
     let mut dirs = dirs.to_vec();
     let (mut archives, mut order) = (archives.iter().cloned(), order.iter().cloned());
-    let mut nesting = Nesting::new(options, linker);
     for typed in &options.typed {
         let search = (&*dirs, target, nesting.modes.is_static);
         let (path, item): (_, fn(PathBuf) -> LinkArgument) = match typed {

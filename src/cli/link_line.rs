@@ -111,6 +111,8 @@ pub struct LeftOut {
     pub(super) needed_dirs: Vec<(NeededSearch, OsString)>,
     /// True if the link reports undefined references of shared objects for every kind of output.
     pub(super) checks_shared: bool,
+    /// True if mold keeps all calls that find thread-local data (`--no-relax`).
+    pub(super) keeps_tls_calls: bool,
     /// The error for the first option whose effect `archive` does not follow; `None` if there is
     /// none.
     pub(super) refused: Option<String>,
@@ -334,6 +336,9 @@ impl LeftOut {
             }
             Effect::Search(search) if linker == LinkerOption::Gnu => {
                 self.needed_dirs.push((search, value.into()));
+            }
+            Effect::Relaxes(is_on) if linker == LinkerOption::Mold => {
+                self.keeps_tls_calls = !is_on;
             }
             Effect::Hides => self.hiding.push(option),
             Effect::Versions => {

@@ -47,6 +47,8 @@ pub(super) enum Effect {
     Unresolved,
     /// `--rsp-quoting`: no effect for `posix`.
     Quoting,
+    /// `--relax` and `--no-relax`: without relaxation, mold keeps calls that find thread-local data.
+    Relaxes(bool),
     /// Makes undefined symbols warnings.
     Warns,
     /// Makes undefined symbols errors.
@@ -75,13 +77,13 @@ const FLAGS: &str = "EB EL M Qy S V X accept-unknown-input-arch allow-multiple-d
     no-gnu-unique no-icf no-keep-memory no-ld-generated-unwind-info no-map-whole-files \
     no-merge-exidx-entries no-mmap-output-file no-nmagic no-omagic no-optimize-bb-jumps \
     no-pcrel-optimize no-power10-stubs no-print-gc-sections no-print-icf-sections \
-    no-print-map-discarded no-quick-exit no-relax no-relax-gp no-rosegment no-strip-discarded \
+    no-print-map-discarded no-quick-exit no-relax-gp no-rosegment no-strip-discarded \
     no-threads no-toc-optimize no-undefined no-use-android-relr-tags \
     no-warn-backrefs no-warn-common no-warn-execstack no-warn-ifunc-textrel no-warn-mismatch \
     no-warn-rwx-segments no-warn-search-mismatch no-warn-symbol-ordering no-warnings nostdlib \
     optimize-bb-jumps pcrel-optimize perf pic-veneer power10-stubs print-gc-sections \
     print-icf-sections print-map print-map-discarded print-memory-usage qmagic quick-exit \
-    reduce-memory-overheads relax relax-gp repro reverse-sections rosegment s save-temps \
+    reduce-memory-overheads relax-gp repro reverse-sections rosegment s save-temps \
     sort-common split-by-file split-by-reloc stats strip-all strip-debug strip-discarded t \
     target1-abs target1-rel time-trace toc-optimize trace traditional-format \
     use-android-relr-tags vs-diagnostics w warn-alternate-em warn-backrefs warn-common \
@@ -162,6 +164,8 @@ const OTHERS: &[(&str, bool, Effect)] = &[
     ("sysroot", true, Effect::Sysroot),
     ("unresolved-symbols", true, Effect::Unresolved),
     ("rsp-quoting", true, Effect::Quoting),
+    ("no-relax", false, Effect::Relaxes(false)),
+    ("relax", false, Effect::Relaxes(true)),
     ("warn-unresolved-symbols", false, Effect::Warns),
     ("error-unresolved-symbols", false, Effect::Errors),
     ("add-needed", false, Effect::Refused(NEEDED)),

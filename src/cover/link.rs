@@ -130,6 +130,8 @@ pub struct Link {
     pub indexed: bool,
     /// `--export-dynamic`: `--gc-sections` keeps the exported names of a program too.
     pub export_dynamic: bool,
+    /// True if the linker does not replace calls that find thread-local data.
+    pub keeps_tls_calls: bool,
 }
 
 /// Functions of linker expressions that do not need a definition of their argument.

@@ -353,7 +353,8 @@ impl Live<'_> {
         let machine = question.target().map(|target| elf::Machine(target.machine));
         let is_x86 = matches!(machine, Some(elf::EM_X86_64 | elf::EM_386));
         let linker = question.output.linker;
-        if !question.makes_program() || !is_x86 && linker != Some(Linker::Lld) {
+        let is_kept = question.link.is_some_and(|link| link.keeps_tls_calls);
+        if is_kept || !question.makes_program() || !is_x86 && linker != Some(Linker::Lld) {
             return false;
         }
         let name = data.and_then(|at| facts.globals.get(at)).map(|global| facts.name(global));

@@ -15,6 +15,7 @@ use crate::tree::Handle;
 use object::read::ReadRef as _;
 use object::read::elf::{FileHeader, Rel, Rela, SectionHeader, SectionTable, Sym, SymbolTable};
 use object::{Endianness, U32, archive, elf};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Upper bound for the size of an object, in bytes. The largest object of LLVM has 40 megabytes.
@@ -453,8 +454,15 @@ fn relocations<'d, H: FileHeader<Endian = Endianness>>(
             });
             out.relocations.len() as u64 <= most
         };
+        let is_tls_call = |one: &H::Rela| is_before_tls_call(machine, one.r_type(e, mips64).0);
         if let Some((list, _)) = section.rela(e, data).ok()? {
-            for one in list {
+            let mut list: Cow<'_, [H::Rela]> = list.into();
+            if machine == elf::EM_S390 && list.iter().any(is_tls_call) {
+                // The marker of a thread-local call may follow the relocation of the call. lld
+                // sorts the relocations of this machine by their offsets.
+                list.to_mut().sort_by_key(|one| -> u64 { one.r_offset(e).into() });
+            }
+            for one in &*list {
                 let to = one.r_sym(e, mips64) as usize;
                 if !add(one.r_offset(e).into(), one.r_type(e, mips64).0, to) {
                     return None;
@@ -493,7 +501,9 @@ fn is_before_tls_call(machine: elf::Machine, kind: u32) -> bool {
     let kinds = match machine {
         elf::EM_X86_64 => [elf::R_X86_64_TLSGD, elf::R_X86_64_TLSLD],
         elf::EM_386 => [elf::R_386_TLS_GD, elf::R_386_TLS_LDM],
+        elf::EM_PPC => [elf::R_PPC_TLSGD, elf::R_PPC_TLSLD],
         elf::EM_PPC64 => [elf::R_PPC64_TLSGD, elf::R_PPC64_TLSLD],
+        elf::EM_S390 => [elf::R_390_TLS_GDCALL, elf::R_390_TLS_LDCALL],
         _ => return false,
     };
     kinds.contains(&elf::RelocationType(kind))

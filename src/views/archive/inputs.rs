@@ -86,6 +86,8 @@ pub struct TypedLink {
     pub versioned: Vec<Box<[u8]>>,
     /// True with `--export-dynamic`: `--gc-sections` keeps the exported symbols of a program too.
     pub export_dynamic: bool,
+    /// True if mold keeps all calls that find thread-local data (`--no-relax` without `-static`).
+    pub keeps_tls_calls: bool,
 }
 
 impl LinkArgument {
@@ -172,6 +174,7 @@ impl Inputs {
             versioned: typed.versioned.clone(),
             indexed: typed.linker == Linker::Gnu,
             export_dynamic: typed.export_dynamic,
+            keeps_tls_calls: typed.keeps_tls_calls,
             ..Link::default()
         };
         let (mut inside, mut whole, mut as_needed) = (false, false, false);

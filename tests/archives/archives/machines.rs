@@ -2,7 +2,7 @@
 //! programs, relocations of type NONE, and names of sections. lld 19 and mold link all objects,
 //! GNU ld those for x86.
 
-use super::kit::{archive, run, undefined};
+use super::kit::{archive, object, run, undefined};
 use super::links::undefined_name;
 use crate::support::{Lab, clean, has, skip};
 use std::collections::BTreeSet;
@@ -28,6 +28,23 @@ const CASES: &[(&str, &str)] = &[
     (
         "powerpc64le-linux-gnu",
         "addis 3,2,t@got@tlsgd@ha\naddi 3,3,t@got@tlsgd@l\nbl __tls_get_addr(t@tlsgd)\nnop\n",
+    ),
+    (
+        "powerpc-linux-gnu",
+        "addi 3,31,t@got@tlsgd\nbl __tls_get_addr(t@tlsgd)\naddi 3,31,t@got@tlsld\n\
+         bl __tls_get_addr(t@tlsld)\n",
+    ),
+    ("powerpc-linux-gnu", "addi 3,31,none@got@tlsgd\nbl __tls_get_addr(none@tlsgd)\n"),
+    (
+        "s390x-linux-gnu",
+        "lgrl %r2,.L1\nbrasl %r14,__tls_get_offset@PLT:tls_gdcall:t\nlgrl %r2,.L2\n\
+         brasl %r14,__tls_get_offset@PLT:tls_ldcall:t\n.section .data.rel.ro,\"aw\"\n\
+         .L1: .quad t@TLSGD\n.L2: .quad t@TLSLDM\n",
+    ),
+    (
+        "s390x-linux-gnu",
+        "lgrl %r2,.L1\nbrasl %r14,__tls_get_offset@PLT:tls_gdcall:none\n\
+         .section .data.rel.ro,\"aw\"\n.L1: .quad none@TLSGD\n",
     ),
     ("riscv64-linux-gnu", "la.tls.gd a0, t\ncall __tls_get_addr@plt\n"),
     ("x86_64-linux-gnu", ".reloc ., R_X86_64_NONE, nosuch\nnop\n"),
@@ -89,4 +106,29 @@ fn references_without_effect_need_no_definition() {
     }
     println!("references without effect: {cases} links, {} differences", wrong.len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Only mold keeps calls without relaxation, and only in a link with shared libraries.
+#[test]
+fn calls_that_are_not_relaxed() {
+    let lab = Lab::new();
+    object(&lab, "tls.o", &program("leaq t@tlsld(%rip), %rdi\ncall __tls_get_addr@PLT\n"));
+    for (program, _, linker) in linkers("x86_64-linux-gnu") {
+        for options in [
+            &["--no-relax"][..],
+            &["-pie", "--no-relax"],
+            &["--no-relax", "--relax"],
+            &["--relax", "--no-relax"],
+            &["-static", "--no-relax"],
+        ] {
+            let mut link = clean(program);
+            link.current_dir(lab.root()).args(["-o", "/dev/null", "tls.o"]).args(options);
+            let output = link.output().expect("a linker runs");
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            let theirs: BTreeSet<String> = text.lines().filter_map(undefined_name).collect();
+            let args = [&["-q", "--linker", linker, "tls.o"], options].concat();
+            let ours = undefined(&archive(&lab.root(), &args).0);
+            assert_eq!(ours, theirs, "{linker} {options:?}");
+        }
+    }
 }
