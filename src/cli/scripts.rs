@@ -189,7 +189,7 @@ fn library_in(
     let mut paths =
         dirs.iter().flat_map(|dir| files.iter().map(move |file| dir.join(OsStr::from_bytes(file))));
     let links = |path: &Path, target: Target| match target_of(tree, path) {
-        Some(other) => target.links_with(other),
+        Some(other) => target.is_linkable(other),
         None => format_of(tree, path).is_none_or(|format| format.fits(target)),
     };
     paths.find(|path| is_file(tree, path) && target.is_none_or(|target| links(path, target)))

@@ -189,7 +189,7 @@ impl<'q> Run<'q> {
                 continue;
             }
             let target = library.member(definition.member).target;
-            if !self.target.is_none_or(|t| target.is_none_or(|other| t.links_with(other))) {
+            if !self.target.is_none_or(|t| target.is_none_or(|other| t.is_linkable(other))) {
                 continue;
             }
             if best.is_none_or(|best| tier < best) {
@@ -295,7 +295,7 @@ impl<'q> Run<'q> {
     fn is_best(&self, member: MemberId) -> bool {
         let library = self.question.library;
         let target = library.member(member).target;
-        let links = self.target.is_none_or(|t| target.is_none_or(|other| t.links_with(other)));
+        let links = self.target.is_none_or(|t| target.is_none_or(|other| t.is_linkable(other)));
         let is_first = match self.tiers[library.archive_of(member).index()] {
             Tier::Linked => true,
             Tier::Candidate => !self.has_linked,

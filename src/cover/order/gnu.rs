@@ -365,7 +365,7 @@ impl<'q> Run<'q> {
 
     fn is_of_target(&self, member: MemberId) -> bool {
         let target = self.question.library.member(member).target;
-        self.target.is_none_or(|own| target.is_none_or(|other| own.links_with(other)))
+        self.target.is_none_or(|own| target.is_none_or(|other| own.is_linkable(other)))
     }
 
     fn search(&mut self, archive: ArchiveId) {

@@ -158,7 +158,7 @@ impl<'q> Run<'q> {
     /// position in another archive.
     fn fits(&self, member: MemberId) -> bool {
         let member = self.question.library.member(member);
-        let fits = self.target.is_none_or(|t| member.target.is_none_or(|own| t.links_with(own)));
+        let fits = self.target.is_none_or(|t| member.target.is_none_or(|own| t.is_linkable(own)));
         fits && !member.in_other_archive
     }
 

@@ -78,6 +78,18 @@ impl Target {
     }
 }
 
+impl Target {
+    /// True if a linker accepts objects of both targets in one link. Unlike a loader, linkers
+    /// accept any ABI beside an object for PowerPC that names none.
+    pub fn is_linkable(self, other: Self) -> bool {
+        let names_none = |one: Self| one.flags & elf::EF_PPC64_ABI == 0;
+        let is_open = self.machine == elf::EM_PPC64.0 && (names_none(self) || names_none(other));
+        let is_same =
+            (self.is_64, self.big, self.machine) == (other.is_64, other.big, other.machine);
+        self.links_with(other) || is_same && is_open
+    }
+}
+
 impl Ident {
     /// Copies the first bytes of a file from `head`, which must have at least 64 bytes unless the
     /// file is shorter.

@@ -409,7 +409,7 @@ fn foreign(question: &CoverageQuestion<'_>) -> Vec<MemberId> {
     let archives = question.archives.iter().chain(question.candidates);
     let members = archives.flat_map(|archive| library.members_of(*archive));
     members
-        .filter(|member| library.member(*member).target.is_some_and(|t| !target.links_with(t)))
+        .filter(|member| library.member(*member).target.is_some_and(|t| !target.is_linkable(t)))
         .collect()
 }
 
@@ -419,7 +419,7 @@ fn drop_foreign_definitions(roots: &mut [ReferringFile]) -> Vec<usize> {
     let Some(target) = roots.iter().find_map(|root| root.target) else { return Vec::new() };
     let mut out = Vec::new();
     for (at, root) in roots.iter_mut().enumerate() {
-        if root.target.is_some_and(|other| !target.links_with(other)) {
+        if root.target.is_some_and(|other| !target.is_linkable(other)) {
             root.symbols.retain(|(_, kind)| !kind.is_definition());
             out.push(at);
         }

@@ -1,8 +1,8 @@
 //! References that need no definition, on several machines: calls that linkers replace in
 //! programs, relocations of type NONE, and names of sections. lld 19 and mold link all objects,
-//! GNU ld those for x86.
+//! GNU ld those for x86. Also objects for several machines in one link.
 
-use super::kit::{archive, object, run, undefined};
+use super::kit::{ar, archive, object, run, undefined};
 use super::links::undefined_name;
 use crate::support::{Lab, clean, has, skip};
 use std::collections::BTreeSet;
@@ -129,6 +129,38 @@ fn calls_that_are_not_relaxed() {
             let args = [&["-q", "--linker", linker, "tls.o"], options].concat();
             let ours = undefined(&archive(&lab.root(), &args).0);
             assert_eq!(ours, theirs, "{linker} {options:?}");
+        }
+    }
+}
+
+/// Linkers accept any ABI beside an object for PowerPC that names none.
+#[test]
+fn objects_without_an_abi() {
+    if !has("llvm-mc-19") {
+        return skip("objects_without_an_abi", "there is no llvm-mc-19");
+    }
+    let lab = Lab::new();
+    for (name, source) in [
+        ("use", ".globl _start\n_start:\n.data\n.quad foo\n"),
+        ("foo", ".abiversion 2\n.globl foo\nfoo: blr\n"),
+    ] {
+        lab.write("case.s", source);
+        let object = format!("{name}.o");
+        let args = ["-filetype=obj", "-triple=powerpc64-linux-gnu", "case.s", "-o", &object];
+        run(clean("llvm-mc-19").current_dir(lab.root()).args(args));
+    }
+    ar(&lab, "rc", "foo.a", &["foo.o"]);
+    for (program, linker) in [("ld.lld-19", "lld"), ("mold", "mold")] {
+        for words in [["use.o", "foo.o"], ["foo.o", "use.o"], ["use.o", "foo.a"]] {
+            let (answer, status) =
+                archive(&lab.root(), &[&["--linker", linker], &words[..]].concat());
+            assert_eq!(status, Some(0), "{linker} {words:?}: {answer}");
+            if has(program) {
+                let mut link = clean(program);
+                let link = link.current_dir(lab.root()).args(["-o", "/dev/null"]).args(words);
+                let output = link.output().expect("a linker runs");
+                assert!(output.status.success(), "{program} {words:?}");
+            }
         }
     }
 }
