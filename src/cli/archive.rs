@@ -14,7 +14,7 @@ use super::{
     ArchiveOptions, FailOn, LinkerOption, SharedOptions, baseline, compilers, message, out,
     output_conflicts, scripts,
 };
-use crate::cover::{self, DefsymOption, LinkOutput, OutputKind, Wrap};
+use crate::cover::{self, DefsymOption, Wrap};
 use crate::format::script::ScriptCommand;
 use crate::plan::Plan;
 use crate::report::model::Parts;
@@ -193,7 +193,7 @@ fn installed(shared: &SharedOptions, options: &ArchiveOptions, start: Instant) -
     output_conflicts::after(&run.audit, shared, &[])?;
     let rendering = Instant::now();
     let view =
-        ArchiveAnswer::installed(&run.audit, &run.plan, &*prepared.tree, &dirs, output(options));
+        ArchiveAnswer::installed(&run.audit, &run.plan, &*prepared.tree, &dirs, options.output());
     drop(progress);
     if view.archives.is_empty() {
         prepared.refuse_other_files(shared, &options.self_dirs)?;
@@ -279,7 +279,7 @@ fn ask(
         objects: objects.to_vec(),
         symbols: symbols.clone(),
         all_members: options.all_members,
-        output: output(options),
+        output: options.output(),
         gc_sections: options.gc_sections,
         ..ArchiveQuestion::default()
     };
@@ -368,6 +368,7 @@ fn link(
         has_version_script: false,
         versioned: options.left_out.versioned().to_vec(),
         export_dynamic: options.export_dynamic,
+        emulation: options.left_out.emulation,
         keeps_tls_calls: options.left_out.keeps_tls_calls && !nesting.modes.is_static,
     };
     let tree = &*prepared.tree;
@@ -472,21 +473,6 @@ fn add_command(link: &mut TypedLink, command: &ScriptCommand) -> Result<()> {
 /// The linker whose rules apply to an ordered link: `--linker`, or the default.
 fn linker_of(options: &ArchiveOptions) -> cover::Linker {
     options.linker.map_or_else(cover::Linker::default, LinkerOption::linker)
-}
-
-/// The kind of output file, and the linker of `--linker`. With `--linker`, the inputs are assumed
-/// to include the start files of the compiler.
-fn output(options: &ArchiveOptions) -> LinkOutput {
-    let kind = match (options.shared, options.pie) {
-        (true, _) => OutputKind::Shared,
-        (false, true) => OutputKind::Pie,
-        (false, false) => OutputKind::Any,
-    };
-    LinkOutput {
-        kind,
-        linker: options.linker.map(LinkerOption::linker),
-        has_start_files: options.linker.is_some(),
-    }
 }
 
 /// Writes a table of lld. As for lld, `-` is stdout.

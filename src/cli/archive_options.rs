@@ -2,7 +2,7 @@
 
 use super::LinkerOption;
 use super::link_line::{LeftOut, Typed};
-use crate::cover::Linker;
+use crate::cover::{LinkOutput, Linker, OutputKind};
 use anyhow::{Result, bail};
 use clap::{ArgAction, Args};
 use std::ffi::{OsStr, OsString};
@@ -156,6 +156,21 @@ impl ArchiveOptions {
             below.map_or_else(|| dir.clone(), |below| OsStr::from_bytes(below).into())
         };
         self.library_path.iter().map(dir).collect()
+    }
+
+    /// The kind of output file, and the linker of `--linker`. With `--linker`, the inputs are
+    /// assumed to include the start files of the compiler.
+    pub(super) fn output(&self) -> LinkOutput {
+        let kind = match (self.shared, self.pie) {
+            (true, _) => OutputKind::Shared,
+            (false, true) => OutputKind::Pie,
+            (false, false) => OutputKind::Any,
+        };
+        LinkOutput {
+            kind,
+            linker: self.linker.map(LinkerOption::linker),
+            has_start_files: self.linker.is_some(),
+        }
     }
 
     /// Refuses a table of lld on stdout if the answer there is for programs.

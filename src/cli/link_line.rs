@@ -10,6 +10,7 @@ use super::linker_words::{
 use super::pasted_line::{runs_linker, words_of_linker};
 use super::switches::{SWITCHES, Switches};
 use super::{Cli, LinkerOption, build_commands, driver_line, named};
+use crate::format::script::{self, OutputFormat};
 use crate::format::version_script;
 use crate::text::{show, show_path};
 use crate::tree::{DiskTree, EntryType, Tree as _};
@@ -111,6 +112,8 @@ pub struct LeftOut {
     pub(super) needed_dirs: Vec<(NeededSearch, OsString)>,
     /// True if the link reports undefined references of shared objects for every kind of output.
     pub(super) checks_shared: bool,
+    /// The format of `-m`; `None` if it is not known.
+    pub(super) emulation: Option<OutputFormat>,
     /// True if mold keeps all calls that find thread-local data (`--no-relax`).
     pub(super) keeps_tls_calls: bool,
     /// The error for the first option whose effect `archive` does not follow; `None` if there is
@@ -337,6 +340,10 @@ impl LeftOut {
             Effect::Search(search) if linker == LinkerOption::Gnu => {
                 self.needed_dirs.push((search, value.into()));
             }
+            Effect::Emulation => {
+                self.emulation = script::emulation(value);
+                self.ignored.extend(self.emulation.is_none().then_some(option));
+            }
             Effect::Relaxes(is_on) if linker == LinkerOption::Mold => {
                 self.keeps_tls_calls = !is_on;
             }
@@ -503,7 +510,7 @@ fn words(text: &[u8]) -> Vec<OsString> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Origin, options_with_values, words};
+    use super::{Origin, options_with_values, script, words};
     use std::ffi::OsString;
 
     #[test]
@@ -524,7 +531,8 @@ mod tests {
         let (found, left_out) = spelled(line, true);
         let known = "--pie a.o --start-group --Bstatic -lx --end-group -o json=f";
         assert!(found.iter().eq(known.split(' ')), "{found:?}");
-        let expected = "-plugin p.so|--build-id|-m elf_x86_64|-o out|-z now|-zrelro|-h x.so|\
+        assert_eq!(left_out.emulation, script::emulation("elf_x86_64"));
+        let expected = "-plugin p.so|--build-id|-o out|-z now|-zrelro|-h x.so|\
             -Ttext 0|-hash-style gnu";
         assert_eq!(left_out.ignored.join("|"), expected);
         assert!(left_out.refused.is_some_and(|error| error.starts_with("-z nodefs: ")));

@@ -47,6 +47,8 @@ pub(super) enum Effect {
     Unresolved,
     /// `--rsp-quoting`: no effect for `posix`.
     Quoting,
+    /// `-m`: linkers refuse objects for another machine.
+    Emulation,
     /// `--relax` and `--no-relax`: without relaxation, mold keeps calls that find thread-local data.
     Relaxes(bool),
     /// Makes undefined symbols warnings.
@@ -199,8 +201,8 @@ const LETTERS: &[(char, Effect)] = &[
     ('O', Effect::None),
     ('P', Effect::None),
     ('f', Effect::None),
-    ('m', Effect::None),
     ('y', Effect::None),
+    ('m', Effect::Emulation),
     ('R', Effect::Directory),
     ('z', Effect::Keyword),
     ('C', Effect::Refused(ELSEWHERE)),

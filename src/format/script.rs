@@ -96,6 +96,35 @@ impl OutputFormat {
     }
 }
 
+/// Emulations, as the option `-m` of linkers names them, with their formats.
+const EMULATIONS: &[(&str, &str)] = &[
+    ("elf_x86_64", "elf64-x86-64"),
+    ("elf32_x86_64", "elf32-x86-64"),
+    ("elf_i386", "elf32-i386"),
+    ("aarch64elf", "elf64-littleaarch64"),
+    ("aarch64linux", "elf64-littleaarch64"),
+    ("aarch64elfb", "elf64-bigaarch64"),
+    ("aarch64linuxb", "elf64-bigaarch64"),
+    ("armelf", "elf32-littlearm"),
+    ("armelf_linux_eabi", "elf32-littlearm"),
+    ("elf64lriscv", "elf64-littleriscv"),
+    ("elf32lriscv", "elf32-littleriscv"),
+    ("elf64loongarch", "elf64-loongarch"),
+    ("elf64lppc", "elf64-powerpcle"),
+    ("elf64ppc", "elf64-powerpc"),
+    ("elf32ppc", "elf32-powerpc"),
+    ("elf32ppclinux", "elf32-powerpc"),
+    ("elf64_s390", "elf64-s390"),
+    ("elf_s390", "elf32-s390"),
+    ("elf64_sparc", "elf64-sparc"),
+];
+
+/// The format of an emulation (`-m NAME` of linkers); `None` for an unknown name.
+pub fn emulation(name: &str) -> Option<OutputFormat> {
+    let (_, format) = EMULATIONS.iter().find(|(known, _)| *known == name)?;
+    FORMATS.iter().find(|known| known.name == *format).copied()
+}
+
 /// The format that a script names with OUTPUT_FORMAT. `None` if the script has no OUTPUT_FORMAT, or
 /// if the named format is not in the table.
 pub fn output_format(text: &[u8]) -> Option<OutputFormat> {

@@ -5,6 +5,7 @@ use super::{ArchiveQuestion, entries, file, providers};
 use crate::audit::Audit;
 use crate::cover::{DefsymOption, ENTRY, Link, LinkInput, Linker, ReferringFile, Wrap};
 use crate::facts::Content;
+use crate::format::script::OutputFormat;
 use crate::id::{ArchiveId, FastSet, FileId};
 use crate::plan::Plan;
 use crate::text::show_path;
@@ -86,6 +87,8 @@ pub struct TypedLink {
     pub versioned: Vec<Box<[u8]>>,
     /// True with `--export-dynamic`: `--gc-sections` keeps the exported symbols of a program too.
     pub export_dynamic: bool,
+    /// The format of `-m`, which all objects must have; `None` if there is none.
+    pub emulation: Option<OutputFormat>,
     /// True if mold keeps all calls that find thread-local data (`--no-relax` without `-static`).
     pub keeps_tls_calls: bool,
 }

@@ -29,7 +29,8 @@ use crate::cover::{
 };
 use crate::facts::Content;
 use crate::format::archive::MemberKind;
-use crate::format::elf::Object;
+use crate::format::elf::{Object, Target};
+use crate::format::script::OutputFormat;
 use crate::id::{ArchiveId, FastSet, FileId, MemberId};
 use crate::merged::runtime::{is_of_tool, is_runtime};
 use crate::order::Arrange as _;
@@ -174,7 +175,8 @@ impl ArchiveAnswer {
         let inputs = Inputs::new((audit, plan), asked)?;
         let Inputs { archives, candidates, typed, lazy, files, mut roots, in_static, mut link } =
             inputs;
-        let foreign_roots = drop_foreign_definitions(&mut roots);
+        let emulation = asked.link.as_ref().and_then(|link| link.emulation);
+        let foreign_roots = drop_foreign_definitions(&mut roots, emulation);
         let fits = |at: usize| !foreign_roots.contains(&at);
         // In a link, only the inputs define names. Libraries that the inputs need do not define
         // any: GNU ld reports "DSO missing from command line".
@@ -413,13 +415,19 @@ fn foreign(question: &CoverageQuestion<'_>) -> Vec<MemberId> {
         .collect()
 }
 
-/// Removes the definitions of roots for another class or machine than the first root, and returns
-/// the indices of these roots. Linkers refuse such files.
-fn drop_foreign_definitions(roots: &mut [ReferringFile]) -> Vec<usize> {
+/// Removes the definitions of roots for another class or machine than the emulation (`-m`) and the
+/// first root, and returns the indices of these roots. Linkers refuse such files.
+fn drop_foreign_definitions(
+    roots: &mut [ReferringFile],
+    emulation: Option<OutputFormat>,
+) -> Vec<usize> {
     let Some(target) = roots.iter().find_map(|root| root.target) else { return Vec::new() };
+    let is_foreign = |other: Target| {
+        !target.is_linkable(other) || emulation.is_some_and(|format| !format.fits(other))
+    };
     let mut out = Vec::new();
     for (at, root) in roots.iter_mut().enumerate() {
-        if root.target.is_some_and(|other| !target.is_linkable(other)) {
+        if root.target.is_some_and(is_foreign) {
             root.symbols.retain(|(_, kind)| !kind.is_definition());
             out.push(at);
         }

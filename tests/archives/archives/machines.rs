@@ -133,6 +133,28 @@ fn calls_that_are_not_relaxed() {
     }
 }
 
+/// With `-m`, linkers refuse objects for another machine.
+#[test]
+fn emulations_of_another_machine() {
+    let lab = Lab::new();
+    object(&lab, "case.o", ".globl _start\n_start: nop\n");
+    for emulation in ["elf_x86_64", "elf_i386"] {
+        let words = ["-m", emulation, "case.o"];
+        for (program, linker) in [("ld", "gnu"), ("ld.lld-19", "lld"), ("mold", "mold")] {
+            let (answer, status) =
+                archive(&lab.root(), &[&["-q", "--linker", linker], &words[..]].concat());
+            let links = emulation == "elf_x86_64";
+            assert_eq!(status, Some(i32::from(!links)), "{linker} {emulation}: {answer}");
+            if has(program) {
+                let mut link = clean(program);
+                let link = link.current_dir(lab.root()).args(["-o", "/dev/null"]).args(words);
+                let output = link.output().expect("a linker runs");
+                assert_eq!(output.status.success(), links, "{program} {emulation}");
+            }
+        }
+    }
+}
+
 /// Linkers accept any ABI beside an object for PowerPC that names none.
 #[test]
 fn objects_without_an_abi() {
