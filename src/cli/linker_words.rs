@@ -69,13 +69,13 @@ const FLAGS: &str = "EB EL M Qy S V X accept-unknown-input-arch allow-multiple-d
     discard-none dp eh-frame-hdr embedded-relocs emit-relocs enable-new-dtags \
     enable-non-contiguous-regions enable-non-contiguous-regions-warnings execute-only \
     fat-lto-objects fatal-warnings fix-cortex-a53-843419 fix-cortex-a8 flto flto-partition \
-    force-exe-suffix force-group-allocation fork fortran-common fuse-ld g gdb-index gnu-unique \
+    force-exe-suffix force-group-allocation fork fuse-ld g gdb-index gnu-unique \
     ignore-data-address-equality ignore-function-address-equality ld-generated-unwind-info \
     map-whole-files merge-exidx-entries mmap-output-file no-accept-unknown-input-arch \
     no-add-needed no-allow-multiple-definition no-apply-dynamic-relocs no-build-id \
     no-call-graph-profile-sort no-check-sections no-color-diagnostics no-copy-dt-needed-entries \
     no-ctf-variables no-debug-names no-demangle no-dependent-libraries no-dynamic-linker \
-    no-eh-frame-hdr no-execute-only no-fat-lto-objects no-fatal-warnings no-fork no-gdb-index \
+    no-eh-frame-hdr no-execute-only no-fat-lto-objects no-fatal-warnings no-fork no-fortran-common no-gdb-index \
     no-gnu-unique no-icf no-keep-memory no-ld-generated-unwind-info no-map-whole-files \
     no-merge-exidx-entries no-mmap-output-file no-nmagic no-omagic no-optimize-bb-jumps \
     no-pcrel-optimize no-power10-stubs no-print-gc-sections no-print-icf-sections \
@@ -176,12 +176,12 @@ const OTHERS: &[(&str, bool, Effect)] = &[
     ("default-script", true, Effect::Refused(SCRIPT)),
     ("directory", true, Effect::Refused(ELSEWHERE)),
     ("dT", true, Effect::Refused(SCRIPT)),
+    ("fortran-common", false, Effect::Refused(COMMON)),
     ("i", false, Effect::Refused(RELOCATABLE)),
     ("ignore-unresolved-symbol", true, Effect::Refused(REPORTED)),
     ("just-symbols", true, Effect::Refused(SYMBOLS)),
     ("mri-script", true, Effect::Refused(SCRIPT)),
     ("no-define-common", false, Effect::Refused(COMMON)),
-    ("no-fortran-common", false, Effect::Refused(COMMON)),
     ("noinhibit-exec", false, Effect::Refused(REPORTED)),
     ("r", false, Effect::Refused(RELOCATABLE)),
     ("relocatable", false, Effect::Refused(RELOCATABLE)),

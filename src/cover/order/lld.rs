@@ -72,8 +72,8 @@ enum State {
     /// Defined by a member that was not taken; `weak` is true once a file refers to the name
     /// weakly.
     Lazy { member: MemberId, weak: bool },
-    /// A tentative definition. No archive member is extracted to replace it: lld does not do so
-    /// with `--no-fortran-common`, its default.
+    /// A tentative definition. No archive member is extracted to replace it: lld does so only with
+    /// `--fortran-common`.
     Common { by: Option<MemberId> },
     /// Defined by a shared object. `weak` and `firm` are those of the references, as in
     /// `Undefined`; without an earlier reference, `weak` is that of the definition.

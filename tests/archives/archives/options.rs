@@ -118,7 +118,8 @@ fn options_without_effect() {
         --dynamic-list-cpp-new|-plugin-opt=x|-G 8|--unique";
     let of_lld = "-w|--icf=all|--threads=2|-t|--color-diagnostics=never|--error-limit=0|--lto-O2|-R v|\
         --threads 2|--shuffle-sections .text=1|--call-graph-profile-sort=none|\
-        --unique|--no-call-graph-profile-sort|--rsp-quoting=posix";
+        --unique|--no-call-graph-profile-sort|--rsp-quoting=posix|\
+        --no-fortran-common";
     let of_mold = "--icf all|--unique x|--package-metadata {}|--threads|--icf=all|--threads=2|--color-diagnostics=never|--no-fork|--thread-count 1";
     for (only, list) in [("all", of_all), ("gnu", of_gnu), ("lld", of_lld), ("mold", of_mold)] {
         for (program, linker) in LINKERS.iter().filter(|(_, name)| ["all", name].contains(&only)) {
@@ -147,6 +148,7 @@ fn options_that_are_not_followed() {
         ("s.o -T versions", "-T versions"),
         ("s.o --script=versions", "--script=versions"),
         ("s.o -z nodefs", "-z nodefs"),
+        ("s.o --fortran-common", "--fortran-common"),
         ("s.o --unresolved-symbols=ignore-all", "--unresolved-symbols=ignore-all"),
         ("s.o --warn-unresolved-symbols", "--warn-unresolved-symbols"),
         ("s.o --noinhibit-exec", "--noinhibit-exec"),
@@ -165,6 +167,31 @@ fn options_that_are_not_followed() {
         assert!(error.starts_with(&format!("error: {option}: ")), "{line}: {error}");
         assert!(error.contains("\nhelp: "), "{line}: {error}");
         assert_eq!(output.status.code(), Some(2), "{line}: {error}");
+    }
+}
+
+/// With `--fortran-common`, lld extracts the member that defines a common symbol of an object.
+#[test]
+fn fortran_common_extracts_members() {
+    if !has("ld.lld-19") {
+        return crate::support::skip("fortran_common_extracts_members", "there is no ld.lld-19");
+    }
+    let lab = lab();
+    object(&lab, "c.o", ".globl _start\n_start: nop\n.comm blk,4,4\n");
+    object(&lab, "blk.o", ".data\n.globl blk\nblk: .quad nosuch\n");
+    ar(&lab, "rc", "libblk.a", &["blk.o"]);
+    let nosuch = BTreeSet::from(["nosuch".to_owned()]);
+    for (options, expected) in [
+        (&[][..], BTreeSet::new()),
+        (&["--no-fortran-common"], BTreeSet::new()),
+        (&["--fortran-common"], nosuch),
+    ] {
+        let words = [options, &["c.o", "libblk.a"]].concat();
+        assert_eq!(theirs(&lab, "ld.lld-19", &words), expected, "{options:?}");
+        let args = [&["archive", "-q", "--linker", "lld"], &*words].concat();
+        let output = lab.linkaudit(&args);
+        let is_refused = options == ["--fortran-common"];
+        assert_eq!(output.status.code(), Some(if is_refused { 2 } else { 0 }), "{options:?}");
     }
 }
 
