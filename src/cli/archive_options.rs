@@ -127,7 +127,8 @@ pub struct ArchiveOptions {
     /// Look for definitions of the references of every member; undefined symbols are not errors
     #[arg(long)]
     pub all_members: bool,
-    /// Write which member was extracted for which symbol, in lld's format; `-` is stdout
+    /// Write which member was extracted for which symbol, in the format of lld with
+    /// --no-demangle; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub why_extract: Option<PathBuf>,
     /// Write how many members of each archive were extracted, in lld's format; `-` is stdout

@@ -15,6 +15,7 @@ mod kit;
 mod libraries;
 mod linkers;
 pub(crate) mod links;
+mod lld;
 mod machines;
 mod mutants;
 mod names;

@@ -140,8 +140,8 @@ pub(super) struct Inputs {
     pub(super) archives: Vec<(ArchiveId, PathBuf)>,
     /// The candidate archives, which may be added to the link.
     pub(super) candidates: Vec<(ArchiveId, PathBuf)>,
-    /// All archives in the order of the command line, for lld's tables; empty if the order does not
-    /// matter.
+    /// The archives whose members are extracted on demand, in the order of the command line, for
+    /// lld's tables; empty if the order does not matter.
     pub(super) typed: Vec<(ArchiveId, PathBuf)>,
     /// Objects between `--start-lib` and `--end-lib`, which are extracted like members.
     pub(super) lazy: FastSet<ArchiveId>,
@@ -261,10 +261,10 @@ impl Inputs {
             return self.root(audit, path, true);
         };
         let entry = (archive, path.to_path_buf());
-        if is_archive {
-            self.typed.push(entry.clone());
-        } else {
+        if !is_archive {
             self.lazy.insert(archive);
+        } else if !whole {
+            self.typed.push(entry.clone());
         }
         if added {
             self.candidates.push(entry);

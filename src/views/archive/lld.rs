@@ -1,14 +1,12 @@
 //! The tables of `ld.lld --why-extract` and `--print-archive-stats` (lld 19, `ELF/MapFile.cpp`,
-//! `writeWhyExtract` and `writeArchiveStats`). Names are not demangled, and lack the suffix
-//! of a default version (`@@VERSION`).
+//! `writeWhyExtract` and `writeArchiveStats`). Names are those of symbol tables, as with
+//! `--no-demangle`: scripts compare them, and demanglers differ.
 
 use super::ArchiveAnswer;
 use crate::cover::{ArchiveSet, ReferredBy};
 use crate::id::{ArchiveId, FastMap, MemberId};
-use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
 
 /// `--why-extract`: each extracted member, with the symbol and the referrer that needed it.
 pub fn why_extract(
@@ -17,6 +15,7 @@ pub fn why_extract(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     out.write_all(b"reference\textracted\tsymbol\n")?;
+    let versions = default_versions(view, library);
     // Members of --whole-archive are linked without extraction.
     for needed in view.coverage.needed.iter().filter(|needed| !needed.symbol.is_empty()) {
         let reference = match needed.by {
@@ -26,12 +25,31 @@ pub fn why_extract(
             ReferredBy::Member(member) => name(view, library, member),
         };
         let extracted = name(view, library, needed.holder);
-        out.write_all(&[&*reference, b"\t", &extracted, b"\t", &needed.symbol, b"\n"].concat())?;
+        out.write_all(&[&*reference, b"\t", &extracted, b"\t", &needed.symbol].concat())?;
+        if let Some(version) = versions.get(&*needed.symbol) {
+            out.write_all(&[b"@", *version].concat())?;
+        }
+        out.write_all(b"\n")?;
     }
     Ok(())
 }
 
-/// `--print-archive-stats`: for each archive, the number of members and of extracted members.
+/// The default version of each name that has one in some input, as `@VERSION`. lld appends it to
+/// the name wherever it shows it, even if another file defines the name (`SymbolTable::insert`).
+fn default_versions<'l>(
+    view: &'l ArchiveAnswer,
+    library: &'l ArchiveSet,
+) -> FastMap<&'l [u8], &'l [u8]> {
+    let archives = view.archives.iter().chain(&view.candidates);
+    let members = archives.flat_map(|(archive, _)| library.members_of(*archive));
+    let of_members = members.flat_map(|member| library.default_versions(member));
+    let of_roots = view.roots.iter().flat_map(|root| &root.default_versions);
+    let names = of_members.map(|(name, _)| name).chain(of_roots.map(|(name, _)| &**name));
+    names.filter_map(|name| name.split_at_checked(memchr::memchr(b'@', name)?)).collect()
+}
+
+/// `--print-archive-stats`: for each archive, the number of members and of extracted members. lld
+/// has no line for an archive under `--whole-archive`.
 pub fn archive_stats(
     view: &ArchiveAnswer,
     library: &ArchiveSet,
@@ -63,17 +81,5 @@ fn name(view: &ArchiveAnswer, library: &ArchiveSet, member: MemberId) -> Vec<u8>
     if view.lazy.contains(&archive) {
         return path.as_os_str().as_bytes().to_vec();
     }
-    let name = library.member_name(member);
-    // A member of a thin archive is shown as the path of its file.
-    let dir = typed_dir(path).filter(|_| library.entry(archive).members.thin);
-    let name = dir.map_or_else(|| name.to_vec(), |dir| join(dir, name));
-    [path.as_os_str().as_bytes(), b"(", &name, b")"].concat()
-}
-
-fn typed_dir(path: &Path) -> Option<&Path> {
-    path.parent().filter(|dir| !dir.as_os_str().is_empty())
-}
-
-fn join(dir: &Path, name: &[u8]) -> Vec<u8> {
-    dir.join(OsStr::from_bytes(name)).into_os_string().into_encoded_bytes()
+    [path.as_os_str().as_bytes(), b"(", library.member_name(member), b")"].concat()
 }

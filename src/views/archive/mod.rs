@@ -112,8 +112,8 @@ pub struct ArchiveAnswer {
     /// The candidate archives, which may be added to the link. If their order matters, the paths
     /// are as on the command line.
     pub candidates: Vec<(ArchiveId, PathBuf)>,
-    /// All archives in the order of the command line, for lld's tables; empty if the order does not
-    /// matter.
+    /// The archives whose members are extracted on demand, in the order of the command line, for
+    /// lld's tables; empty if the order does not matter.
     typed: Vec<(ArchiveId, PathBuf)>,
     /// Objects between `--start-lib` and `--end-lib`, which are extracted like members.
     lazy: FastSet<ArchiveId>,

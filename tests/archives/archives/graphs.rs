@@ -187,8 +187,7 @@ impl Graph {
         let output = command.output().expect("lld runs");
         let read = |name| std::fs::read_to_string(self.lab.path(name));
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        // The name that is looked up does not include a default version.
-        let why = read("why.lld").expect(&error).replace("@@V1", "");
+        let why = read("why.lld").expect(&error);
         (why, read("stats.lld").expect(&error))
     }
 

@@ -1,0 +1,81 @@
+//! The tables of lld 19. Each case is linked by lld too.
+
+use super::kit::{ar, object, run};
+use crate::support::{Lab, clean, has, skip};
+
+const LLD: &str = "ld.lld-19";
+const MODULE: &str = "target triple = \"x86_64-unknown-linux-gnu\"\n\
+    target datalayout = \"e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128\"\n";
+
+/// Assembles bitcode.
+fn bitcode(lab: &Lab, name: &str, source: &str) {
+    let file = lab.write(&format!("{name}.ll"), format!("{MODULE}{source}"));
+    run(clean("llvm-as-19").current_dir(lab.root()).arg("-o").arg(name).arg(&file));
+}
+
+/// Links with lld; returns its exit status and messages.
+fn link(lab: &Lab, words: &[&str]) -> (bool, String) {
+    let mut command = clean(LLD);
+    let output = command.current_dir(lab.root()).args(["-o", "out"]).args(words).output();
+    let output = output.expect("lld runs");
+    (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// Compares both tables with those of lld.
+#[track_caller]
+fn same_tables(lab: &Lab, line: &str) {
+    let words: Vec<&str> = line.split(' ').collect();
+    let (links, error) =
+        link(lab, &[&["--why-extract=why", "--print-archive-stats=stats"], &*words].concat());
+    assert!(links, "{line}: {error}");
+    let tables = ["--why-extract", "our-why", "--archive-stats", "our-stats"];
+    let args = [&["archive", "--linker", "lld"], &*words, &tables].concat();
+    lab.linkaudit(&args);
+    let read = |name: &str| std::fs::read_to_string(lab.path(name)).expect("a table");
+    assert_eq!(read("our-why"), read("why"), "{line}");
+    assert_eq!(read("our-stats"), read("stats"), "{line}");
+}
+
+/// Archives under `--whole-archive` have no line, a default version is part of a name, and members
+/// of thin archives have the names of the archive.
+#[test]
+fn tables_are_those_of_lld() {
+    if !has(LLD) {
+        return skip("tables_are_those_of_lld", "there is no ld.lld-19");
+    }
+    let lab = Lab::new();
+    object(&lab, "m.o", ".globl _start\n_start: call foo\n");
+    object(&lab, "v.o", ".globl _start\n_start: call _Z3barv\n call foo\n");
+    std::fs::create_dir(lab.path("sub")).expect("a directory");
+    object(&lab, "foo.o", ".globl foo\nfoo: ret\n");
+    object(&lab, "sub/foo.o", ".globl foo\nfoo: ret\n");
+    object(&lab, "bar.o", ".globl bar_\nbar_: ret\n.symver bar_,_Z3barv@@V1,remove\n");
+    for (letters, name, members) in [
+        ("rc", "w.a", &["foo.o"][..]),
+        ("rc", "b.a", &["bar.o"]),
+        ("rcT", "t.a", &["foo.o", "bar.o"]),
+        ("rcT", "sub/t.a", &["sub/foo.o"]),
+    ] {
+        ar(&lab, letters, name, members);
+    }
+    lab.write("versions", "V1 { };\n");
+    let mut lines = vec![
+        "m.o --whole-archive w.a",
+        "m.o --whole-archive w.a --no-whole-archive b.a",
+        "m.o --whole-archive w.a --no-whole-archive w.a b.a",
+        "m.o --start-lib foo.o --end-lib b.a",
+        "m.o t.a",
+        "m.o sub/t.a",
+        "m.o ./sub/t.a",
+        "m.o --whole-archive t.a",
+        "m.o b.a b.a w.a",
+        "--no-demangle v.o b.a w.a --version-script=versions",
+        "--no-demangle v.o t.a --version-script=versions",
+    ];
+    if has("llvm-as-19") {
+        bitcode(&lab, "sub/foo.bc", "define void @foo() {\n  ret void\n}\n");
+        run(clean("llvm-ar-19").current_dir(lab.root()).args(["rcT", "sub/b.a", "sub/foo.bc"]));
+        lines.push("m.o sub/b.a");
+    }
+    lines.iter().for_each(|line| same_tables(&lab, line));
+}
