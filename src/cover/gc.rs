@@ -265,7 +265,7 @@ impl<'a> Marker<'a> {
                     let symbols = root.into_iter().flat_map(|root| &root.symbols);
                     out.extend(symbols.map(|(name, _)| &**name));
                 }
-                ReferredBy::Asked | ReferredBy::EntryPoint => {}
+                ReferredBy::Asked | ReferredBy::EntryPoint | ReferredBy::LibraryCall => {}
             }
         }
         let link = question.link;

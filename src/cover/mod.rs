@@ -33,7 +33,7 @@ pub use lacking::{LackingReference, lacking};
 pub use link::{DefsymOption, ENTRY, Link, LinkInput, Linker, Wrap};
 pub use linker_defined::{LinkOutput, LinkerDefined, OutputKind, TLS_MODULE_BASE};
 pub use object_facts::ObjectFacts;
-pub use order::in_order;
+pub use order::{in_order, library_calls};
 pub use order_independent::cover;
 pub use origin::Origins;
 pub use position::{Demand, demand, relocation_name};
@@ -116,6 +116,13 @@ pub struct ReferringFile {
     /// The names of strong definitions that may lie in a COMDAT group without being its signature,
     /// sorted.
     pub beside_weak: Vec<Box<[u8]>>,
+}
+
+impl ReferringFile {
+    /// True for LLVM bitcode. GCC's intermediate language is in ELF files, whose target is known.
+    fn is_bitcode(&self) -> bool {
+        self.lto && self.target.is_none()
+    }
 }
 
 /// A question: which members do these roots need?
@@ -258,6 +265,8 @@ pub enum ReferredBy {
     Asked,
     /// The program starts at the symbol.
     EntryPoint,
+    /// lld links a member in bitcode because the code that LTO generates may call the symbol.
+    LibraryCall,
     /// A root refers to the symbol. The value is an index in [`CoverageQuestion::roots`].
     Root(usize),
     /// A member that the link needs refers to the symbol.
@@ -269,7 +278,7 @@ impl ReferredBy {
     pub fn member(self) -> Option<MemberId> {
         match self {
             Self::Member(member) => Some(member),
-            Self::Asked | Self::EntryPoint | Self::Root(_) => None,
+            Self::Asked | Self::EntryPoint | Self::LibraryCall | Self::Root(_) => None,
         }
     }
 }

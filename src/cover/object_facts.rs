@@ -19,7 +19,7 @@ pub struct ObjectFacts {
 impl ObjectFacts {
     pub(super) fn of(&self, by: ReferredBy) -> Option<&LinkFacts> {
         match by {
-            ReferredBy::Asked | ReferredBy::EntryPoint => None,
+            ReferredBy::Asked | ReferredBy::EntryPoint | ReferredBy::LibraryCall => None,
             ReferredBy::Root(at) => self.roots.get(at)?.as_ref(),
             ReferredBy::Member(member) => self.members.get(&member),
         }

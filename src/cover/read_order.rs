@@ -61,6 +61,8 @@ impl<'q> ReadOrder<'q> {
         match by {
             ReferredBy::Root(root) => self.roots.get(&root).copied().unwrap_or(0),
             ReferredBy::EntryPoint if self.link.linker == Linker::Lld => self.link.inputs.len(),
+            // Only lld has these references, and follows them after all inputs.
+            ReferredBy::LibraryCall => self.link.inputs.len(),
             ReferredBy::EntryPoint | ReferredBy::Asked | ReferredBy::Member(_) => 0,
         }
     }

@@ -28,7 +28,10 @@ pub fn referring(question: &CoverageQuestion<'_>, coverage: &Coverage) -> Vec<Me
     let mut out: Vec<MemberId> = by
         .filter_map(|by| match by {
             ReferredBy::Member(member) => Some(*member),
-            ReferredBy::Asked | ReferredBy::EntryPoint | ReferredBy::Root(_) => None,
+            ReferredBy::Asked
+            | ReferredBy::EntryPoint
+            | ReferredBy::LibraryCall
+            | ReferredBy::Root(_) => None,
         })
         .collect();
     out.sort_unstable();
@@ -391,7 +394,10 @@ impl Live<'_> {
     fn is_unknown(&self, by: ReferredBy) -> bool {
         match by {
             ReferredBy::Root(at) => !self.question.roots[at].linked,
-            ReferredBy::Asked | ReferredBy::EntryPoint | ReferredBy::Member(_) => true,
+            ReferredBy::Asked
+            | ReferredBy::EntryPoint
+            | ReferredBy::LibraryCall
+            | ReferredBy::Member(_) => true,
         }
     }
 }

@@ -4,8 +4,10 @@
 //! once, before the rest of the archive. The symbol table goes through the states of
 //! `lld/ELF/Symbols.cpp` (`resolve`).
 
-use super::{ChosenDefinition, Resolved, repeated};
-use crate::cover::{Coverage, CoverageQuestion, Link, LinkInput, NeededMember, ReferredBy};
+use super::{ChosenDefinition, Resolved, libcalls, repeated};
+use crate::cover::{
+    Coverage, CoverageQuestion, Link, LinkInput, NeededMember, ReferredBy, ReferringFile,
+};
 use crate::format::archive::{MemberKind, SymbolKind};
 use crate::format::elf::Target;
 use crate::id::{FastMap, FastSet, Id as _, MemberId};
@@ -242,6 +244,7 @@ impl<'q> Run<'q> {
             self.follow(link.entry(), false, false, ReferredBy::EntryPoint);
         }
         self.ask_for_expressions(link);
+        self.link_library_calls();
         let mut unwrapped = FastSet::default();
         for wrap in &link.wraps {
             let Some(state) = self.table.get(&*wrap.name) else {
@@ -288,6 +291,29 @@ impl<'q> Run<'q> {
                 if self.is_provided(name) {
                     waiting.extend(provided.remove(name));
                 }
+            }
+        }
+    }
+
+    /// Once the link has bitcode, links the members in bitcode that define a function which code
+    /// generation may call, even if nothing refers to it (`handleLibcall` in `lld/ELF/Driver.cpp`).
+    fn link_library_calls(&mut self) {
+        let library = self.question.library;
+        let is_bitcode = |member: MemberId| library.member(member).kind.is_bitcode();
+        let mut roots = self.question.roots.iter();
+        if !roots.any(ReferringFile::is_bitcode)
+            && !self.out.order.iter().any(|member| is_bitcode(*member))
+        {
+            return;
+        }
+        for name in libcalls::names(self.target) {
+            if let Some(State::Lazy { member, .. }) = self.table.get(name).copied()
+                && is_bitcode(member)
+            {
+                // lld reports this member before those that it pulls in.
+                let reported = self.out.needed.len();
+                self.take(member, ReferredBy::LibraryCall, name);
+                self.out.needed[reported..].rotate_right(1);
             }
         }
     }

@@ -3,6 +3,7 @@
 //! definitions that the linker chose.
 
 mod gnu;
+mod libcalls;
 mod lld;
 mod mold;
 
@@ -13,6 +14,8 @@ use super::{
 };
 use crate::format::archive::SymbolKind;
 use crate::id::{FastMap, FastSet, Id as _};
+
+pub use libcalls::all as library_calls;
 
 /// The definition that the linker chose for a name.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -121,6 +121,11 @@ impl MemberKind {
     pub fn is_lto(self) -> bool {
         matches!(self, Self::Bitcode | Self::SlimLto | Self::LlvmLto | Self::GccLto)
     }
+
+    /// True for LLVM bitcode.
+    pub fn is_bitcode(self) -> bool {
+        matches!(self, Self::Bitcode | Self::LlvmLto)
+    }
 }
 
 /// The kind of a global symbol in an object.

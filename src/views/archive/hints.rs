@@ -160,7 +160,7 @@ impl Hints {
             let target = undefined.by.iter().find_map(|by| match by {
                 ReferredBy::Member(member) => audit.library.member(*member).target,
                 ReferredBy::Root(at) => view.roots.get(*at)?.target,
-                ReferredBy::Asked | ReferredBy::EntryPoint => None,
+                ReferredBy::Asked | ReferredBy::EntryPoint | ReferredBy::LibraryCall => None,
             });
             let found = near.of_link(&undefined.symbol, target).into_iter();
             let found = found.map(|miss| NearHint {

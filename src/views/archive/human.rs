@@ -104,7 +104,10 @@ pub(super) fn first<'v>(
     archive: ArchiveId,
 ) -> Option<&'v NeededMember> {
     let inner = |needed: &&NeededMember| match needed.by {
-        ReferredBy::Asked | ReferredBy::EntryPoint | ReferredBy::Root(_) => 0,
+        ReferredBy::Asked
+        | ReferredBy::EntryPoint
+        | ReferredBy::LibraryCall
+        | ReferredBy::Root(_) => 0,
         ReferredBy::Member(member) => 1 + usize::from(library.archive_of(member) == archive),
     };
     let here = |needed: &&NeededMember| library.archive_of(needed.member) == archive;
@@ -191,7 +194,10 @@ fn missing(view: &ArchiveAnswer, library: &ArchiveSet, undefined: &UndefinedName
     // definition, or the output does not export it to shared objects.
     let is_shared = |by: &ReferredBy| match by {
         ReferredBy::Root(at) => view.roots.get(*at).is_some_and(|root| root.linked && root.input),
-        ReferredBy::Asked | ReferredBy::EntryPoint | ReferredBy::Member(_) => false,
+        ReferredBy::Asked
+        | ReferredBy::EntryPoint
+        | ReferredBy::LibraryCall
+        | ReferredBy::Member(_) => false,
     };
     let defined = |file: String| {
         if undefined.by.iter().all(is_shared) {

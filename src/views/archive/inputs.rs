@@ -3,7 +3,9 @@
 
 use super::{ArchiveQuestion, entries, file, providers};
 use crate::audit::Audit;
-use crate::cover::{DefsymOption, ENTRY, Link, LinkInput, Linker, ReferringFile, Wrap};
+use crate::cover::{
+    DefsymOption, ENTRY, Link, LinkInput, Linker, ReferringFile, Wrap, library_calls,
+};
 use crate::facts::Content;
 use crate::format::script::OutputFormat;
 use crate::id::{ArchiveId, FastSet, FileId};
@@ -106,7 +108,8 @@ impl LinkArgument {
 }
 
 impl TypedLink {
-    /// All names that the options mention, and the entry symbol.
+    /// All names that the options mention, the entry symbol, and the names that the linker looks up
+    /// itself.
     pub fn names(&self) -> Vec<Box<[u8]>> {
         let wraps = self.wraps.iter().flat_map(|wrap| [&wrap.name, &wrap.wrapper, &wrap.real]);
         let defined = self
@@ -115,7 +118,8 @@ impl TypedLink {
             .flat_map(|d| std::iter::once(&d.name).chain(&d.refers).chain(&d.guarded));
         let asked = self.undefined.iter().chain(&self.requested).chain(&self.versioned);
         let names = asked.chain(wraps).chain(defined).cloned();
-        names.chain([self.entry.clone().unwrap_or_else(|| ENTRY.into())]).collect()
+        let calls = library_calls().filter(|_| self.linker == Linker::Lld).map(Into::into);
+        names.chain([self.entry.clone().unwrap_or_else(|| ENTRY.into())]).chain(calls).collect()
     }
 
     /// The files between `--start-lib` and `--end-lib`.

@@ -315,7 +315,7 @@ impl<'a> JsonPage<'a> {
 
     fn by(&self, by: ReferredBy) -> Option<ByOut<'a>> {
         match by {
-            ReferredBy::Asked | ReferredBy::EntryPoint => None,
+            ReferredBy::Asked | ReferredBy::EntryPoint | ReferredBy::LibraryCall => None,
             ReferredBy::Root(at) => {
                 let path = Text::path(self.view.root(at)?);
                 Some(ByOut { path, member: None, offset: None, origin: None })

@@ -21,6 +21,7 @@ pub fn why_extract(
         let reference = match needed.by {
             ReferredBy::Asked => b"<internal>".to_vec(),
             ReferredBy::EntryPoint => b"--entry".to_vec(),
+            ReferredBy::LibraryCall => b"<libcall>".to_vec(),
             ReferredBy::Root(at) => view.roots[at].path.as_os_str().as_bytes().to_vec(),
             ReferredBy::Member(member) => name(view, library, member),
         };

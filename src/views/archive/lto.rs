@@ -66,7 +66,7 @@ fn only_lto_refers(question: &CoverageQuestion<'_>, undefined: &UndefinedName) -
         && undefined.by.iter().all(|by| match by {
             ReferredBy::Root(at) => question.roots.get(*at).is_some_and(|root| root.lto),
             ReferredBy::Member(member) => is_lto(question.library, *member),
-            ReferredBy::Asked | ReferredBy::EntryPoint => false,
+            ReferredBy::Asked | ReferredBy::EntryPoint | ReferredBy::LibraryCall => false,
         })
 }
 

@@ -353,6 +353,7 @@ impl ArchiveAnswer {
         match by {
             ReferredBy::Asked => "an option or linker script".to_owned(),
             ReferredBy::EntryPoint => "entry point".to_owned(),
+            ReferredBy::LibraryCall => "code that LTO may generate".to_owned(),
             ReferredBy::Root(at) => self.root(at).map(show_path).unwrap_or_default(),
             ReferredBy::Member(member) => self.member(library, member),
         }

@@ -220,7 +220,10 @@ impl<'a> SharedObjects<'a> {
             ReferredBy::Root(at) => {
                 question.roots.get(*at).is_none_or(|root| root.linked && root.input)
             }
-            ReferredBy::Asked | ReferredBy::EntryPoint | ReferredBy::Member(_) => false,
+            ReferredBy::Asked
+            | ReferredBy::EntryPoint
+            | ReferredBy::LibraryCall
+            | ReferredBy::Member(_) => false,
         };
         let of_shared = |one: &mut UndefinedName| one.by.iter().all(is_shared);
         coverage.undefined.extract_if(.., of_shared).collect()

@@ -1,4 +1,5 @@
-//! The tables of lld 19. Each case is linked by lld too.
+//! What only lld 19 has: its tables, and rules for links with bitcode. Each case is linked by lld
+//! too.
 
 use super::kit::{ar, object, run};
 use crate::support::{Lab, clean, has, skip};
@@ -78,4 +79,71 @@ fn tables_are_those_of_lld() {
         lines.push("m.o sub/b.a");
     }
     lines.iter().for_each(|line| same_tables(&lab, line));
+}
+
+/// If a link has bitcode, lld links the members in bitcode that define a function which generated
+/// code may call.
+#[test]
+fn members_for_generated_code() {
+    if !has(LLD) || !has("llvm-as-19") {
+        return skip("members_for_generated_code", "llvm-19 is not installed");
+    }
+    let lab = Lab::new();
+    object(&lab, "n.o", ".globl _start\n_start: ret\n");
+    object(&lab, "w.o", ".globl _start\n_start: call foo\n");
+    object(&lab, "sqrt.o", ".globl sqrt\nsqrt: ret\n");
+    let function = |name: &str| format!("define void @{name}() {{\n  ret void\n}}\n");
+    bitcode(&lab, "s.bc", &function("_start"));
+    bitcode(&lab, "wrap.bc", &function("__wrap_foo"));
+    bitcode(&lab, "ent.bc", &function("ent"));
+    bitcode(
+        &lab,
+        "inner.bc",
+        "define void @sqrt() {\n  call void @inner()\n  ret void\n}\ndeclare void @inner()\n",
+    );
+    bitcode(&lab, "def.bc", &function("inner"));
+    let names = [
+        "memcpy",
+        "calloc",
+        "sincos",
+        "sinf128",
+        "__addtf3",
+        "__multi3",
+        "__powf_finite",
+        "strlen",
+        "malloc",
+        "puts",
+        "__powikf2",
+        "__muloti4",
+        "__addkf3",
+        "__extendkftf2",
+    ];
+    let members: Vec<String> = names.iter().map(|name| format!("{name}.bc")).collect();
+    for (name, member) in names.iter().zip(&members) {
+        bitcode(&lab, member, &function(name));
+    }
+    let members: Vec<&str> = members.iter().map(String::as_str).collect();
+    let archive = |name: &str, members: &[&str]| {
+        let mut ar = clean("llvm-ar-19");
+        run(ar.current_dir(lab.root()).args(["rc", name]).args(members));
+    };
+    archive("l.a", &["inner.bc", "def.bc", "ent.bc", "wrap.bc"]);
+    archive("many.a", &members);
+    archive("sqrt.a", &["sqrt.o"]);
+    for line in [
+        "s.bc l.a",
+        "n.o s.bc l.a --allow-multiple-definition",
+        "n.o l.a",
+        "n.o l.a -e ent",
+        "n.o l.a --defsym=x=ent",
+        "n.o l.a -u ent",
+        "w.o l.a --wrap=foo",
+        "s.bc sqrt.a l.a",
+        "s.bc l.a sqrt.a",
+        "s.bc many.a",
+        "n.o s.bc many.a --allow-multiple-definition",
+        "-shared n.o ent.bc many.a l.a",
+    ] {
+        same_tables(&lab, line);
+    }
 }
