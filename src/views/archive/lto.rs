@@ -2,7 +2,7 @@
 //! symbols are known. The compiler translates them after the linker has resolved all symbols: code
 //! generation adds references, and optimisation removes some.
 
-use crate::cover::{ArchiveSet, Coverage, CoverageQuestion, OutputKind, ReferredBy, UndefinedName};
+use crate::cover::{ArchiveSet, Coverage, CoverageQuestion, ReferredBy, UndefinedName};
 use crate::id::MemberId;
 
 /// The function to which code generation refers most often. A link that does not define this
@@ -41,20 +41,15 @@ impl LtoEffect {
 }
 
 /// Removes from `coverage` the undefined names that the linker perhaps does not report, and returns
-/// these names. Only intermediate language of a program refers to them, and the compiler drops
-/// functions that the program does not use. Nothing is removed for a shared object, which keeps its
-/// exported functions.
+/// these names. Only intermediate language refers to them. LTO drops functions that a program does
+/// not use, code that is never reached, and, for shared objects too, copies of functions of other
+/// files (`available_externally`) and functions that `--defsym` replaces. The symbol table does not
+/// tell these references from others.
 pub(super) fn take_droppable(
     question: &CoverageQuestion<'_>,
     coverage: &mut Coverage,
 ) -> Vec<UndefinedName> {
-    let is_linked = || question.roots.iter().any(|root| root.linked && !root.input);
-    let is_shared = match question.output.kind {
-        OutputKind::Shared => true,
-        OutputKind::Any => is_linked(),
-        OutputKind::Pie | OutputKind::Executable => false,
-    };
-    if is_shared || question.all_members {
+    if question.all_members {
         return Vec::new();
     }
     coverage.undefined.extract_if(.., |one| only_lto_refers(question, one)).collect()

@@ -65,6 +65,12 @@ pub fn undefined(answer: &Value) -> BTreeSet<String> {
     list.map(|entry| entry["symbol"].as_str().expect("a symbol").to_owned()).collect()
 }
 
+/// The names that may stay undefined.
+pub fn unknown(answer: &Value) -> BTreeSet<String> {
+    let list = answer["unknown"].as_array().expect("unknown").iter();
+    list.map(|entry| entry["symbol"].as_str().expect("a symbol").to_owned()).collect()
+}
+
 /// The members of a `--why-extract` table, as `members` has them.
 pub fn extracted(table: &str) -> Vec<String> {
     let mut out: Vec<String> = table

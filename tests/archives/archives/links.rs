@@ -374,7 +374,10 @@ fn ours(lab: &Lab, linker: &str, line: &[String]) -> Answer {
         Some((file, _)) if file.ends_with(".o") => file.to_owned(),
         _ => name,
     };
-    let names = answer["undefined"].as_array().expect("undefined").iter();
+    // If only LTO objects refer to a name, LTO may drop the references; here it keeps them.
+    let is_lto = line.iter().any(|word| is_bitcode(word) || is_gcc_lto(word));
+    let lists = ["undefined", "unknown"].into_iter().take(if is_lto { 2 } else { 1 });
+    let names = lists.flat_map(|key| answer[key].as_array().expect("names"));
     let names = names.map(|entry: &Value| entry["symbol"].as_str().expect("a symbol").to_owned());
     (members.map(plain).collect(), names.collect())
 }

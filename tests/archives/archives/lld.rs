@@ -1,8 +1,9 @@
 //! What only lld 19 has: its tables, and rules for links with bitcode. Each case is linked by lld
 //! too.
 
-use super::kit::{ar, object, run};
+use super::kit::{ar, archive, object, run, undefined, unknown};
 use crate::support::{Lab, clean, has, skip};
+use std::collections::BTreeSet;
 
 const LLD: &str = "ld.lld-19";
 const MODULE: &str = "target triple = \"x86_64-unknown-linux-gnu\"\n\
@@ -145,5 +146,34 @@ fn members_for_generated_code() {
         "-shared n.o ent.bc many.a l.a",
     ] {
         same_tables(&lab, line);
+    }
+}
+
+/// LTO drops copies of functions of other files, and functions that `--defsym` replaces.
+#[test]
+fn references_that_lto_drops() {
+    if !has(LLD) || !has("llvm-as-19") {
+        return skip("references_that_lto_drops", "llvm-19 is not installed");
+    }
+    let lab = Lab::new();
+    let copy = "define available_externally void @zed() noinline {\n  call void @nosuch()\n  ret void\n}\n\
+        declare void @nosuch()\ndefine void @foo() {\n  call void @zed()\n  ret void\n}\n";
+    bitcode(&lab, "copy.bc", copy);
+    let body =
+        "define void @bar() {\n  call void @nosuch()\n  ret void\n}\ndeclare void @nosuch()\n";
+    bitcode(&lab, "body.bc", body);
+    object(&lab, "z.o", ".globl zed\nzed: ret\n");
+    for (line, links) in [
+        ("-shared -z defs copy.bc z.o", true),
+        ("-shared -z defs body.bc z.o --defsym=bar=zed", true),
+        ("-shared -z defs body.bc z.o", false),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        assert_eq!(link(&lab, &words).0, links, "{line}");
+        let (answer, status) =
+            archive(&lab.root(), &[&["-q", "--linker", "lld"], &*words].concat());
+        assert_eq!(undefined(&answer), BTreeSet::new(), "{line}: {answer}");
+        assert_eq!(unknown(&answer), BTreeSet::from(["nosuch".to_owned()]), "{line}: {answer}");
+        assert_eq!(status, Some(3), "{line}");
     }
 }
