@@ -79,7 +79,9 @@ fn tables_are_those_of_lld() {
         run(clean("llvm-ar-19").current_dir(lab.root()).args(["rcT", "sub/b.a", "sub/foo.bc"]));
         lines.push("m.o sub/b.a");
     }
-    lines.iter().for_each(|line| same_tables(&lab, line));
+    for line in lines {
+        same_tables(&lab, line);
+    }
 }
 
 /// If a link has bitcode, lld links the members in bitcode that define a function which generated
