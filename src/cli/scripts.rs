@@ -188,7 +188,13 @@ fn library_in(
     };
     let mut paths =
         dirs.iter().flat_map(|dir| files.iter().map(move |file| dir.join(OsStr::from_bytes(file))));
-    let links = |path: &Path, target: Target| match target_of(tree, path) {
+    paths.find(|path| fits(tree, path, target))
+}
+
+/// True if the file at `path` exists and may be linked for `target`. Without a target, all files
+/// may.
+fn fits(tree: &dyn Tree, path: &Path, target: Option<Target>) -> bool {
+    let links = |target: Target| match target_of(tree, path) {
         Some(other) => target.is_linkable(other),
         None => format_of(tree, path).is_none_or(|format| format.fits(target)),
     };
@@ -520,12 +526,15 @@ impl ScriptSearch<'_> {
                 places.flat_map(|dir| [file(dir, ".a"), file(dir, ".so")]).find(is_file)
             }
             (ScriptName::File(name), rules) => {
+    /// GNU ld and mold skip files for another target.
                 // A leading `=` means the sysroot, which is the root of the tree.
                 let name = name.strip_prefix(b"=").unwrap_or(name);
                 let path = Path::new(OsStr::from_bytes(name));
                 let beside = Some(beside).filter(|_| rules != SearchRules::Link(Linker::Mold));
                 let here = self.is_link().then_some(Path::new(""));
-                beside.into_iter().chain(here).chain(dirs).map(|dir| dir.join(path)).find(is_file)
+                let mut paths =
+                    beside.into_iter().chain(here).chain(dirs).map(|dir| dir.join(path));
+                paths.find(|path| fits(self.tree, path, self.target))
             }
         }
     }

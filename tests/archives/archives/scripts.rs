@@ -100,6 +100,31 @@ fn libraries_of_as_needed() {
     );
 }
 
+/// GNU ld and mold skip a file for another machine in the current directory.
+#[test]
+fn files_for_other_machines_are_skipped() {
+    let lab = lab();
+    lab.mkdir("d");
+    lab.write("other.s", ".globl good\ngood: nop\n");
+    run(clean("as").current_dir(lab.root()).args(["--32", "-o", "other.o", "other.s"]));
+    code(&lab, "s.o", "_start", "good");
+    ar(&lab, "rc", "libboth.a", &["other.o"]);
+    ar(&lab, "rc", "d/libboth.a", &["good.o"]);
+    for words in ["-m elf_i386 -o both.so other.o", "-o d/both.so good.o"] {
+        run(clean("ld").current_dir(lab.root()).arg("-shared").args(words.split(' ')));
+    }
+    for (name, text) in [
+        ("archive.ld", "INPUT(libboth.a)"),
+        ("shared.ld", "INPUT(both.so)"),
+        ("needed.ld", "INPUT(AS_NEEDED(both.so))"),
+    ] {
+        lab.write(name, format!("{text}\n"));
+        for linker in ["gnu", "mold"] {
+            check(&lab, &[(linker, &format!("-Ld s.o {name}"), &[])]);
+        }
+    }
+}
+
 /// Scripts without inputs of their own. mold 1.10 does not know these commands, and crashes if a
 /// script has only assignments.
 #[test]
