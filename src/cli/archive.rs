@@ -306,6 +306,8 @@ fn ask(
         members: true,
         indexes: linker_of(options) == cover::Linker::Gnu,
         symbols: names,
+        // The linker runs in this directory too.
+        cwd_stated: prepared.plan.cwd_stated || is_ordered(options),
         ld_library_path: needed_path(options, (&prepared.plan.cwd, &prepared.plan.ld_library_path)),
         ..prepared.plan.clone()
     };

@@ -278,3 +278,24 @@ fn missing_libraries_leave_names_unknown() {
     let (answer, status) = archive(&lab.root(), &["--linker", "gnu", "both.o", "libz1.so"]);
     assert_eq!((undefined(&answer).len(), status), (1, Some(1)), "{answer}");
 }
+
+/// Linkers run in the current directory, from which a relative DT_RUNPATH starts. lld and mold do
+/// not read it.
+#[test]
+fn relative_runpath_is_decided() {
+    let lab = Lab::new();
+    code(&lab, "foo.o", "foo", "");
+    code(&lab, "bar.o", "bar", "foo");
+    code(&lab, "case.o", "_start", "bar");
+    shared(&lab, "libfoo.so", &["foo.o"]);
+    let options = ["-shared", "-rpath", ".", "-o", "libbar.so", "bar.o", "libfoo.so"];
+    run(clean("ld").current_dir(lab.root()).args(options));
+    for line in ["case.o libbar.so libfoo.so", "case.o libbar.so"] {
+        check(&lab, &[("all", line, &[])]);
+        for (_, linker) in LINKERS {
+            let words = [&["--linker", linker], &*line.split(' ').collect::<Vec<_>>()].concat();
+            let (answer, code) = archive(&lab.root(), &words);
+            assert!(code == Some(0) && answer["complete"] == true, "{linker} {line}: {answer}");
+        }
+    }
+}
