@@ -23,7 +23,7 @@ pub(super) fn link<'q>(
         target: question.target(),
         table: FastMap::default(),
         hidden: FastSet::default(),
-        suffixed: FastSet::default(),
+        suffixed: versioned.iter().copied().collect(),
         taken: vec![false; question.library.members()],
         repeated: repeated(question, link),
         out: Coverage::default(),
@@ -128,8 +128,8 @@ struct Run<'q> {
     table: FastMap<&'q [u8], State>,
     /// Names whose visibility some object restricts: no shared object satisfies them.
     hidden: FastSet<&'q [u8]>,
-    /// Names that a member defines with a default version. If such a name stays undefined, lld
-    /// reports its weak references too (`maybeReportUndefined` in `lld/ELF/Relocations.cpp`).
+    /// Names with a version to which files refer, and names that a member defines with a default
+    /// version. If such a name stays undefined, lld reports its weak references too (`maybeReportUndefined` in `lld/ELF/Relocations.cpp`).
     suffixed: FastSet<&'q [u8]>,
     taken: Vec<bool>,
     /// Shared objects with the DT_NEEDED name of an earlier shared object.

@@ -34,8 +34,8 @@ struct Resolved<'q> {
     found: FastMap<&'q [u8], ChosenDefinition>,
     /// Names whose weak references are treated as strong.
     strong: FastSet<&'q [u8]>,
-    /// The names that are in `strong` only because some member defines them with a default
-    /// version.
+    /// The names that are in `strong` only because they have a version, or because some member
+    /// defines them with a default version.
     suffixed: FastSet<&'q [u8]>,
     /// Names with strong references that may stay undefined if the output is a shared object,
     /// because mold saw a weak reference first. A reference with restricted visibility still needs

@@ -15,7 +15,7 @@
 //! | `f.h` `f.p` `f%.h` | data with hidden or protected visibility, hidden and common |
 //! | `f@V0` `f@@V1` | a function with an old or a default version |
 //! | `!f` `?f` | a strong and a weak reference |
-//! | `!f.h` `?f.h` `!f@V0` | references with hidden visibility, and to a version |
+//! | `!f.h` `?f.h` `!f@V0` `?f@V0` | references with hidden visibility, and to a version |
 //!
 //! Names that begin with `t` are thread-local. An object whose name begins with a capital letter
 //! is LLVM bitcode (`bitcode`), or GCC's intermediate language if the letter is `G` (`gcc_lto`).
@@ -85,7 +85,8 @@ fn reference(word: &str, weak: bool) -> String {
     };
     let weak = if weak { format!(".weak {name}\n") } else { String::new() };
     if let Some((plain, _)) = name.split_once('@') {
-        return format!(".data\n.symver {plain}_ref,{name}\n.quad {plain}_ref\n");
+        let weak = weak.replace(name, &format!("{plain}_ref"));
+        return format!(".data\n{weak}.symver {plain}_ref,{name}\n.quad {plain}_ref\n");
     }
     if name.starts_with('t') {
         return format!(

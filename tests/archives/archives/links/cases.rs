@@ -221,6 +221,11 @@ const CASES: &[(&str, &str)] = &[
     // lld reports weak references to a name that has a default version in an unused member.
     ("m: ?f !g | a: f@@V1 | b: g", "m [a] [b]"),
     ("m: ?f !g | a: f@@V1 | b: g", "[a] m [b]"),
+    // lld reports weak references to a version.
+    ("m: ?f@V1", "m"),
+    ("m: ?f@V1 | d: f", "m (d)"),
+    ("m: ?f@V1 | d: f@@V1", "m (d)"),
+    ("m: ?f@V1 | a: f@@V1", "m [a]"),
     ("m: ?f !g | a: f@@V1 | b: g f~", "m [a] [b]"),
     ("m: !g | a: f@@V1 | b: g | s: ?f", "m [a] [b] (s)"),
     ("m: ?f | s: f~", "--wrap=f m (s)"),
