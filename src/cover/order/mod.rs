@@ -45,6 +45,8 @@ struct Resolved<'q> {
     unwrapped: FastSet<&'q [u8]>,
     /// Names of PROVIDE without effect.
     unprovided: FastSet<&'q [u8]>,
+    /// Names with a version that no shared object satisfies under mold, even if one defines them.
+    unclaimed: FastSet<&'q [u8]>,
     /// Names in version scripts without the definition that lld needs.
     unversioned: FastSet<&'q [u8]>,
     /// Shared objects that are not part of the link, as indices of roots.
@@ -235,13 +237,6 @@ fn has_version(found: &FastMap<&[u8], ChosenDefinition>, name: &[u8]) -> bool {
     at.is_some_and(|at| found.contains_key(&*[&name[..at], b"@", &name[at..]].concat()))
 }
 
-/// False for a reference to `NAME@VERSION` under mold if an object defines NAME. mold then looks
-/// only at that definition, and compares its version (`claim_unresolved_symbols`).
-fn is_claimed(linker: Linker, found: &FastMap<&[u8], ChosenDefinition>, name: &[u8]) -> bool {
-    let plain = memchr::memchr(b'@', name).filter(|_| linker == Linker::Mold);
-    plain.is_none_or(|at| found.get(&name[..at]) != Some(&ChosenDefinition::Object))
-}
-
 /// Names in expressions that only shared objects define, so that lld and GNU ld cannot compute a
 /// value. In a program, a relocation of an object may give them one, which `refine` decides. It does
 /// not read objects with weak references, so names with such a reference are left out.
@@ -279,7 +274,8 @@ fn undefined<'q>(
     resolved: &Resolved<'q>,
     valueless: &FastSet<&'q [u8]>,
 ) -> FastSet<&'q [u8]> {
-    let Resolved { coverage, found, strong, suffixed, may_stay, forgotten, .. } = resolved;
+    let Resolved { coverage, found, strong, suffixed, may_stay, unclaimed, forgotten, .. } =
+        resolved;
     let library = question.library;
     let roots = || question.roots.iter().filter(|root| !root.input || !root.linked);
     // mold prefers the definition of a shared object to a common symbol.
@@ -318,7 +314,7 @@ fn undefined<'q>(
             return false;
         }
         let shared = || {
-            is_claimed(link.linker, found, name)
+            !unclaimed.contains(*name)
                 && ((question.provided)(name) || question.is_exported(name, forgotten))
         };
         match found.get(name) {

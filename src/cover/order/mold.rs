@@ -31,10 +31,11 @@ pub(super) fn link<'q>(
     };
     run.rank();
     run.mark();
-    let Resolved { found, may_stay, strong, .. } = run.settle();
+    let Resolved { found, may_stay, strong, unclaimed, .. } = run.settle();
     let (coverage, mut forgotten) = (run.out, run.forgotten);
     forgotten.extend(run.repeated);
-    Resolved { coverage, found, strong, may_stay, forgotten, ..Resolved::default() }
+    let of_names = Resolved { found, strong, may_stay, unclaimed, ..Resolved::default() };
+    Resolved { coverage, forgotten, ..of_names }
 }
 
 /// The shared objects of `--as-needed`, as indices of roots.
@@ -275,9 +276,25 @@ impl<'q> Run<'q> {
         });
         let found: FastMap<&'q [u8], ChosenDefinition> = found.collect();
         let may_stay = if question.makes_program() { FastSet::default() } else { weak };
+        let unclaimed = self.versioned.iter().copied().filter(|name| !self.is_claimed(name));
+        let unclaimed = unclaimed.collect();
         let strong = restricted.into_iter().map(|name| self.link.reference(name));
         let strong = strong.filter(|name| found.get(name) == Some(&ChosenDefinition::Shared));
-        Resolved { strong: strong.collect(), found, may_stay, ..Resolved::default() }
+        Resolved { strong: strong.collect(), found, may_stay, unclaimed, ..Resolved::default() }
+    }
+
+    /// False for `NAME@VERSION` if the definition of NAME that mold chose is not that of a shared
+    /// object with the version. mold then looks at no other definition
+    /// (`claim_unresolved_symbols`).
+    fn is_claimed(&self, name: &[u8]) -> bool {
+        let plain = memchr::memchr(b'@', name).and_then(|at| self.best.get(&name[..at]));
+        plain.is_none_or(|best| match best.holder {
+            Holder::Object | Holder::Member(_) => false,
+            Holder::Shared(at) => {
+                let object = self.question.objects.get(at).copied().flatten();
+                object.is_some_and(|object| object.satisfies_link(name))
+            }
+        })
     }
 
     fn symbol(&mut self, name: &'q [u8], kind: SymbolKind, by: ReferredBy) {

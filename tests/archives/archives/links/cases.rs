@@ -226,6 +226,10 @@ const CASES: &[(&str, &str)] = &[
     ("m: ?f@V1 | d: f", "m (d)"),
     ("m: ?f@V1 | d: f@@V1", "m (d)"),
     ("m: ?f@V1 | a: f@@V1", "m [a]"),
+    // mold compares the version of the definition that it chose only.
+    ("m: !f@V1 | d: f | e: f@@V1", "m (d) (e)"),
+    ("m: !f@V1 | d: f | e: f@@V1", "m (e) (d)"),
+    ("m: !f@V1 | d: f~ | e: f@@V1", "m (d) (e)"),
     ("m: ?f !g | a: f@@V1 | b: g f~", "m [a] [b]"),
     ("m: !g | a: f@@V1 | b: g | s: ?f", "m [a] [b] (s)"),
     ("m: ?f | s: f~", "--wrap=f m (s)"),
