@@ -87,6 +87,9 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
     output_conflicts::check(&prepared.plan, &*prepared.tree, shared, &tables)?;
     apart_from_lines(shared, &tables, options)?;
     let (asked, plan, scripts) = ask(options, &prepared, &dirs)?;
+    if has_assertion(&asked) && !shared.quiet {
+        message::fact("ASSERT of a linker script: assumed to be true");
+    }
     let exports = options.shared || options.export_dynamic;
     if let Some(command) = version_script(&asked).filter(|_| options.gc_sections && exports) {
         bail!("{command}: {GC_SECTIONS}");
@@ -132,6 +135,12 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
 /// The end of the error about an option that changes which sections `--gc-sections` keeps.
 const GC_SECTIONS: &str =
     "its effect on --gc-sections is not followed\nhelp: leave out one of the two";
+
+/// True if a linker script of the link has ASSERT, which the parser makes an assignment to the
+/// location counter.
+fn has_assertion(asked: &ArchiveQuestion) -> bool {
+    asked.link.as_ref().is_some_and(|link| link.defined.iter().any(|one| *one.name == *b"."))
+}
 
 /// The words by which errors name the command VERSION; `None` if no linker script of the link has
 /// this command. VERSION hides symbols, as `--version-script` does.
@@ -412,7 +421,30 @@ fn link(
             dirs.extend(inputs.dirs);
         }
     }
+    refuse_own_operands(&out)?;
     Ok(out)
+}
+
+/// Fails if the expression of a symbol has the symbol itself as an operand, and nothing assigned it
+/// before. lld then evaluates the expression again with each result, and most results do not
+/// converge (`LinkerScript::assignAddresses`). GNU ld uses the value that the inputs define.
+fn refuse_own_operands(link: &TypedLink) -> Result<()> {
+    if link.linker != cover::Linker::Lld {
+        return Ok(());
+    }
+    for (at, defined) in link.defined.iter().enumerate().filter(|(_, defined)| !defined.provided) {
+        let name = &defined.name;
+        let is_assigned = link.defined[..at].iter().any(|earlier| earlier.name == *name);
+        // lld accepts `f = f`.
+        let is_operand = defined.refers.contains(name) && !defined.copied.contains(name);
+        if is_operand && !is_assigned {
+            bail!(
+                "{}: lld may find no value for an expression that has its own symbol",
+                show(name)
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Adds the files that replace one input, each as `item`, and the commands of the input's scripts.

@@ -6,8 +6,8 @@ use crate::cover::Linker;
 use crate::format::archive::places;
 use crate::format::elf::{Header, Target};
 use crate::format::script::{
-    MOST, OutputFormat, ScriptCommand, ScriptInput, ScriptName, included, inputs, output_format,
-    unknown_to_mold,
+    MOST, OutputFormat, ScriptCommand, ScriptInput, ScriptName, has_insert, included, inputs,
+    output_format, unknown_to_lld, unknown_to_mold,
 };
 use crate::id::FastSet;
 use crate::sniff::{Class, Classes, SNIFF_LEN, sniff};
@@ -198,7 +198,7 @@ fn fits(tree: &dyn Tree, path: &Path, target: Option<Target>) -> bool {
         Some(other) => target.is_linkable(other),
         None => format_of(tree, path).is_none_or(|format| format.fits(target)),
     };
-    paths.find(|path| is_file(tree, path) && target.is_none_or(|target| links(path, target)))
+    is_file(tree, path) && target.is_none_or(links)
 }
 
 /// The file name of the library `name`, which ends with `end`.
@@ -305,6 +305,23 @@ fn refuse(path: &Path, begin: &[u8]) -> anyhow::Error {
     }
 }
 
+/// Fails if the linker refuses a command of the script at `path`, which is an input.
+fn refuse_command(linker: Linker, path: &Path, text: &[u8]) -> Result<()> {
+    let shown = show_path(path);
+    let unknown = match linker {
+        Linker::Gnu if has_insert(text) => {
+            bail!("{shown}: GNU ld accepts INSERT only in a script of -T")
+        }
+        Linker::Gnu => None,
+        Linker::Lld => unknown_to_lld(text),
+        Linker::Mold => unknown_to_mold(text),
+    };
+    match unknown {
+        Some(word) => bail!("{shown}: {} does not know {} in a script", linker.name(), show(&word)),
+        None => Ok(()),
+    }
+}
+
 /// A script that is being read.
 struct ScriptText {
     /// The parts, each with the index of its script in [`ExpandedScripts::scripts`]. The parts of
@@ -335,10 +352,8 @@ impl ScriptSearch<'_> {
                 if text.is_empty() && may_be_empty { Some(Vec::new()) } else { inputs(&text) };
             let script = script.filter(|_| handle.stat().len <= MOST);
             let script = script.ok_or_else(|| refuse(path, &head))?;
-            let is_mold = self.rules == SearchRules::Link(Linker::Mold);
-            if let Some(word) = unknown_to_mold(&text).filter(|_| is_mold) {
-                let (path, word) = (show_path(path), show(&word));
-                bail!("{path}: mold does not know {word} in a script");
+            if let SearchRules::Link(linker) = self.rules {
+                refuse_command(linker, path, &text)?;
             }
             out.count(text.len() / BLOCK, path)?;
             self.expand_script(path, script, depth, out)?;
@@ -511,6 +526,7 @@ impl ScriptSearch<'_> {
     /// search for a library only in `added` and in the directories of `-L`. They search for a file
     /// also in the directory of the script and in the current directory. mold 1.10 leaves out the
     /// directory of the script (`ldfile_open_file` of GNU ld, `ScriptParser::addFile` of lld).
+    /// GNU ld and mold skip files for another target.
     fn find(self, script: &Path, name: &ScriptName, added: &[PathBuf]) -> Option<PathBuf> {
         let beside = script.parent().unwrap_or(Path::new(""));
         let is_file = |path: &PathBuf| is_file(self.tree, path);
@@ -526,7 +542,6 @@ impl ScriptSearch<'_> {
                 places.flat_map(|dir| [file(dir, ".a"), file(dir, ".so")]).find(is_file)
             }
             (ScriptName::File(name), rules) => {
-    /// GNU ld and mold skip files for another target.
                 // A leading `=` means the sysroot, which is the root of the tree.
                 let name = name.strip_prefix(b"=").unwrap_or(name);
                 let path = Path::new(OsStr::from_bytes(name));

@@ -1,6 +1,6 @@
 //! Linker scripts that are installed as a library or archive, such as `libc.so`. The parser finds
 //! the files that they name, and the symbols that they request or define. The supported commands
-//! are INPUT, GROUP, AS_NEEDED, INCLUDE, SEARCH_DIR, EXTERN, ENTRY, PROVIDE, VERSION and
+//! are INPUT, GROUP, AS_NEEDED, INCLUDE, SEARCH_DIR, EXTERN, ENTRY, PROVIDE, VERSION, ASSERT and
 //! assignments (`ld/ldgram.y`). All other commands are skipped.
 
 use crate::format::elf::Target;
@@ -141,6 +141,18 @@ pub fn output_format(text: &[u8]) -> Option<OutputFormat> {
 /// Upper bound, in bytes, for a script: people write such files by hand.
 pub const MOST: u64 = 1 << 20;
 
+/// Commands that affect neither inputs nor symbols. Without any other command, a text that begins
+/// with one of them is a script too. GNU ld reads the script of an input too late for STARTUP.
+const WITHOUT_INPUTS: &[&[u8]] = &[
+    b"NOCROSSREFS",
+    b"NOCROSSREFS_TO",
+    b"OUTPUT",
+    b"OUTPUT_ARCH",
+    b"OUTPUT_FORMAT",
+    b"STARTUP",
+    b"TARGET",
+];
+
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Token<'t> {
     Open,
@@ -181,7 +193,7 @@ impl<'t> Token<'t> {
 }
 
 /// The inputs and commands of a script, in the order of the text. `None` if the text is not a valid
-/// script, or has none of the supported commands.
+/// script, or has none of the supported commands. A text of comments is a script without inputs.
 pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
     parse(text).filter(|(_, known)| *known).map(|(found, _)| found)
 }
@@ -202,7 +214,7 @@ fn parse(text: &[u8]) -> Option<(Vec<ScriptInput>, bool)> {
     let (mut depth, mut list, mut is_group) = (0_usize, None, false);
     // `as_needed` is the depth at which the current list of AS_NEEDED starts.
     let mut as_needed = None;
-    let mut known = false;
+    let mut known = tokens.is_empty() && !text.is_empty();
     let mut before: Option<&[u8]> = None;
     // `braces` is the number of open braces. Inside braces, only SECTIONS has assignments.
     let (mut braces, mut is_sections) = (0_usize, false);
@@ -221,7 +233,8 @@ fn parse(text: &[u8]) -> Option<(Vec<ScriptInput>, bool)> {
                     && let Some(keyword) = before.filter(|_| braces == 0 || is_sections)
                 {
                     let found = in_parentheses(keyword, rest);
-                    known |= !found.is_empty();
+                    let is_first = at.checked_sub(2).is_none_or(|at| tokens[at].ends_statement());
+                    known |= !found.is_empty() || is_first && WITHOUT_INPUTS.contains(&keyword);
                     out.extend(found);
                 }
                 before = None;
@@ -241,6 +254,9 @@ fn parse(text: &[u8]) -> Option<(Vec<ScriptInput>, bool)> {
                     known |= is_first;
                     out.push(ScriptInput::Command(ScriptCommand::Version));
                 }
+                // INSERT follows the braces of SECTIONS.
+                known |=
+                    is_sections && braces == 1 && !*open && rest.first().is_some_and(is_insert);
                 is_sections = if braces == 0 { before == Some(b"SECTIONS") } else { is_sections };
                 braces = if *open { braces + 1 } else { braces.saturating_sub(1) };
                 before = None;
@@ -302,6 +318,25 @@ fn statement(word: &[u8], rest: &[Token<'_>], is_outside: bool) -> Option<Script
     }
 }
 
+fn is_insert(token: &Token<'_>) -> bool {
+    *token == Token::Word(b"INSERT")
+}
+
+/// True if a script has INSERT. GNU ld has not read the named sections yet when it reads the script
+/// of an input.
+pub fn has_insert(text: &[u8]) -> bool {
+    let tokens = tokens(text).unwrap_or_default();
+    tokens.windows(2).any(|two| two[0] == Token::Brace(false) && is_insert(&two[1]))
+}
+
+/// The first command of a script that lld 19 does not know. `None` if there is none.
+pub fn unknown_to_lld(text: &[u8]) -> Option<Vec<u8>> {
+    let tokens = tokens(text)?;
+    let is_unknown =
+        |two: &&[Token<'_>]| two[0] == Token::Word(b"STARTUP") && two[1] == Token::Open;
+    tokens.windows(2).any(|two| is_unknown(&two)).then(|| b"STARTUP".to_vec())
+}
+
 /// The number of tokens before the end of the parentheses or braces of `pair`. `tokens` begin after
 /// the start.
 fn len_until(tokens: &[Token<'_>], (start, end): (&Token<'_>, &Token<'_>)) -> usize {
@@ -356,20 +391,31 @@ fn in_parentheses(keyword: &[u8], tokens: &[Token<'_>]) -> Vec<ScriptInput> {
         b"EXTERN" => words.map(ScriptCommand::Extern).collect(),
         b"ENTRY" => words.next().map(ScriptCommand::Entry).into_iter().collect(),
         b"PROVIDE" | b"PROVIDE_HIDDEN" => vec![ScriptCommand::Provide(assigned(inside))],
+        // Linkers report the undefined symbols of the expression before the message, which is last.
+        b"ASSERT" => {
+            let end = inside.iter().rposition(|token| *token == Token::Comma);
+            let text = joined(&inside[..end.unwrap_or(inside.len())]);
+            vec![ScriptCommand::Assign([b".=", &*text].concat())]
+        }
         b"HIDDEN" => vec![ScriptCommand::Assign(assigned(inside))],
         _ => Vec::new(),
     };
     commands.into_iter().map(ScriptInput::Command).collect()
 }
 
-/// The assignment to the symbol `name`, if `tokens` begin with `=`. A semicolon ends the
-/// assignment.
+/// The assignment to the symbol `name`, if `tokens` begin with `=` or with an operator such as
+/// `+=`, whose expression refers to the symbol too. A semicolon ends the assignment.
 fn assignment(name: &[u8], tokens: &[Token<'_>]) -> Option<ScriptCommand> {
-    let [Token::Word(b"="), rest @ ..] = tokens else { return None };
+    let [Token::Word(word), rest @ ..] = tokens else { return None };
+    let operator = word.strip_suffix(b"=")?;
+    if !matches!(operator, b"" | b"+" | b"-" | b"*" | b"/" | b"&" | b"|" | b"<<" | b">>") {
+        return None;
+    }
+    let own = if operator.is_empty() { Vec::new() } else { [name, operator].concat() };
     let is_end =
         |token: &Token<'_>| matches!(token, Token::End | Token::Brace(_) | Token::Word(b"="));
     let len = rest.iter().position(is_end)?;
-    let text = || [name, b"=", &joined(&rest[..len])].concat();
+    let text = || [name, b"=", &*own, &joined(&rest[..len])].concat();
     (rest[len] == Token::End).then(|| ScriptCommand::Assign(text()))
 }
 

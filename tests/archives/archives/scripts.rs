@@ -2,7 +2,7 @@
 //! lld 19, GNU ld and mold too.
 
 use super::kit::{ar, object, run};
-use super::libraries::{check, code, shared};
+use super::libraries::{LINKERS, check, code, shared, theirs};
 use crate::support::{Lab, clean, has, linkaudit};
 
 fn lab() -> Lab {
@@ -121,6 +121,76 @@ fn files_for_other_machines_are_skipped() {
         lab.write(name, format!("{text}\n"));
         for linker in ["gnu", "mold"] {
             check(&lab, &[(linker, &format!("-Ld s.o {name}"), &[])]);
+        }
+    }
+}
+
+/// Scripts of commands that affect neither inputs nor symbols, and expressions without a result.
+#[test]
+fn scripts_without_inputs() {
+    let lab = lab();
+    code(&lab, "s.o", "_start alias", "");
+    for (name, text) in [
+        ("comment.ld", "/* nothing */"),
+        ("arch.ld", "OUTPUT_ARCH(i386:x86-64)"),
+        ("cross.ld", "NOCROSSREFS(.a .b)"),
+        ("startup.ld", "STARTUP(absent.o)"),
+        ("insert.ld", "SECTIONS { .foo : { *(.foo) } } INSERT AFTER .text;"),
+        ("assert.ld", "ASSERT(alias, \"no alias\")"),
+        ("open.ld", "ASSERT(absent + 1, \"no, absent\")"),
+        ("add.ld", "alias += 0x10;"),
+        ("twice.ld", "ext = 1; ext <<= 2;"),
+        ("broken.ld", "ext = 1; ext += absent;"),
+    ] {
+        lab.write(name, format!("{text}\n"));
+    }
+    check(
+        &lab,
+        &[
+            ("all", "s.o comment.ld", &[]),
+            ("gnu", "s.o startup.ld", &[]),
+            ("lld", "s.o insert.ld", &[]),
+            ("gnu", "s.o add.ld", &[]),
+        ],
+    );
+    for linker in ["gnu", "lld"] {
+        let open: &[&str] = &["absent"];
+        for (name, expected) in
+            [("arch.ld", &[][..]), ("cross.ld", &[]), ("twice.ld", &[]), ("broken.ld", open)]
+        {
+            check(&lab, &[(linker, &format!("s.o {name}"), expected)]);
+        }
+    }
+    for (program, linker) in &LINKERS[..2] {
+        for (name, expected) in [("assert.ld", None), ("open.ld", Some("absent"))] {
+            let output = lab.linkaudit(&["archive", "--linker", linker, "s.o", name]);
+            let error = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(error, "ASSERT of a linker script: assumed to be true\n");
+            assert_eq!(
+                output.status.code(),
+                Some(i32::from(expected.is_some())),
+                "{linker} {name}"
+            );
+            if has(program) {
+                let names: Vec<String> =
+                    theirs(&lab, program, &["s.o", name]).into_iter().collect();
+                assert_eq!(names, expected.into_iter().collect::<Vec<_>>(), "{program} {name}");
+            }
+        }
+    }
+    for (linker, program, name, said) in [
+        ("gnu", "ld", "insert.ld", "GNU ld accepts INSERT only in a script of -T"),
+        ("lld", "ld.lld-19", "startup.ld", "lld does not know STARTUP in a script"),
+        ("lld", "ld.lld-19", "add.ld", "alias: lld may find no value"),
+        ("mold", "mold", "assert.ld", "mold does not know ASSERT in a script"),
+    ] {
+        let output = lab.linkaudit(&["archive", "--linker", linker, "s.o", name]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && error.contains(said), "{error}");
+        if has(program) {
+            let mut link = clean(program);
+            link.current_dir(lab.root()).args(["-o", "out", "s.o", name]);
+            assert!(!link.output().expect("a linker runs").status.success(), "{program} {name}");
         }
     }
 }
