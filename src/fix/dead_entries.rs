@@ -26,8 +26,8 @@ const UNSAFE: &str = "unsafe-search-entry";
 const UNCHECKED: &[u8] = b"more";
 
 // Reasons why an entry may be needed although the loader finds no library through it now.
-const MAY_OPEN: &str = "a library that is opened with dlopen may lie there";
-const MAY_BRING: &str = "another package may bring the directory";
+const MAY_OPEN: &str = "dlopen may open a library there";
+const MAY_BRING: &str = "another package may install the directory";
 const MAY_OPEN_OTHERS: &str = "without it, musl starts to search the other entries";
 
 /// Attaches fixes to findings about dead and unsafe entries. Returns `verified` with the verified

@@ -75,7 +75,9 @@ impl<'a> Choice<'a> {
     ) -> Option<String> {
         let group = show(group);
         if !parts.is_empty() && parts.iter().all(|set| fate(*set) == Fate::Elsewhere) {
-            return Some(format!("only other systems run the command with the names of {group}"));
+            return Some(format!(
+                "the command with the names of {group} runs only on other systems"
+            ));
         }
         let sets: Vec<&Set> = parts.iter().filter_map(|set| self.list.sets().get(*set)).collect();
         if sets.iter().any(|set| traced.trace.is_repeated(set)) {

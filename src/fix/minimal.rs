@@ -107,8 +107,8 @@ fn taken(audit: &Audit, tree: &dyn Tree, fat: ArchiveId) -> Result<Vec<Box<[u8]>
         };
         if !whole.unwrap_or(false) {
             return Err(format!(
-                "--minimal: {} has no symbol table (.symtab) that can be read, \
-                 so it is not known what it took from the merged archive",
+                "--minimal: {} has no readable symbol table (.symtab), \
+                 which shows what it took from the merged archive",
                 show_path(path)
             ));
         }

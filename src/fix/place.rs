@@ -108,7 +108,7 @@ fn list_without_archive<'a>(
         return Ok(Listed { entry, list });
     }
     Err(format!(
-        "{}: no command that is read names a candidate archive\n{READ}; \
+        "{}: no known command names a candidate archive\n{READ}; \
          --lib-path DIR names the directory of the candidate archives",
         show_path(&entry.path)
     ))

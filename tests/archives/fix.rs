@@ -177,7 +177,7 @@ fn the_merged_archive_is_named_or_found() {
     assert!(err.contains("deps.cmake: not a list of archive names"), "{err}");
     lab.write("deps.cmake", "set(parts\nnothing\n)\n");
     for (emitter, why) in [
-        ("cmake-deps", "deps.cmake: no command that is read names a candidate archive"),
+        ("cmake-deps", "deps.cmake: no known command names a candidate archive"),
         ("mri", "no candidate archive holds members"),
     ] {
         let run = fix(&lab, &["--deps-list", "deps.cmake", "--emit", emitter]);

@@ -236,10 +236,10 @@ fn entries_that_may_find_something_stay() {
     let mut found: Vec<(String, bool, String)> = findings.map(of).collect();
     found.sort();
     let expected = [
-        ("", false, "a library that is opened with dlopen may lie there"),
+        ("", false, "dlopen may open a library there"),
         ("$ORIGIN/../nowhere", true, ""),
         ("/build/nowhere", true, ""),
-        ("/opt/vendor-of-nothing/lib", false, "another package may bring the directory"),
+        ("/opt/vendor-of-nothing/lib", false, "another package may install the directory"),
     ];
     let expected = expected.map(|(entry, proven, why)| (entry.to_owned(), proven, why.to_owned()));
     assert_eq!(found, expected);

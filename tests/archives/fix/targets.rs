@@ -566,7 +566,7 @@ fn a_list_that_takes_no_name_says_why() {
         (
             "set(X y)\nadd(m PRIVATE FooA FooB)\n",
             2,
-            "list.cmake: no command that is read names a candidate archive",
+            "list.cmake: no known command names a candidate archive",
         ),
         (
             "string(APPEND L \"FooA;FooB;\")\nstring(APPEND L \"FooZ\")\n\
