@@ -84,7 +84,7 @@ impl Nesting {
                 bail!("nested --start-group: lld refuses it")
             }
             PositionalOption::StartGroup if self.groups == DEEPEST => {
-                bail!("--start-group: more than {DEEPEST} groups in each other")
+                bail!("--start-group: more than {DEEPEST} nested groups")
             }
             PositionalOption::StartGroup => self.groups += 1,
             PositionalOption::EndGroup if self.groups == 0 && !is_mold && !self.in_lib => {

@@ -478,7 +478,7 @@ fn reason(kind: MemberKind) -> &'static str {
         MemberKind::SlimLto => "GCC's intermediate language without a symbol table",
         MemberKind::Missing => "the file of a thin archive does not exist",
         MemberKind::NoFile(_) => "the file of a thin archive cannot be read",
-        MemberKind::Outside => "the file of a thin archive lies outside of the given paths",
+        MemberKind::Outside => "the file of a thin archive is outside the given paths",
         MemberKind::Damaged => "the object is damaged",
         MemberKind::NotRelocatable => "a shared object in an archive, which GNU ld links",
         _ => "",
