@@ -77,6 +77,11 @@ pub struct DefsymOption {
     /// branches of `foo = DEFINED(bar) ? bar : baz`. In GNU ld, the new symbol gets the section of
     /// the symbol that is the value.
     pub copied: Vec<Box<[u8]>>,
+    /// True if the expression needs the layout of the output, which GNU ld knows only after it has
+    /// read all inputs.
+    pub needs_layout: bool,
+    /// True if the expression has branches (`?`).
+    pub has_branches: bool,
     /// True for PROVIDE: the name is defined only if the link refers to it and no file defines it.
     pub provided: bool,
 }
@@ -145,6 +150,21 @@ const OF_NAMES: &[&[u8]] = &[
     b"ORIGIN",
     b"SEGMENT_START",
     b"SIZEOF",
+];
+
+/// Words of expressions whose value depends on the layout of the output. `ALIGN` does so if it has
+/// one argument.
+const OF_LAYOUT: &[&[u8]] = &[
+    b"ADDR",
+    b"ALIGNOF",
+    b"BLOCK",
+    b"DATA_SEGMENT_ALIGN",
+    b"DATA_SEGMENT_END",
+    b"DATA_SEGMENT_RELRO_END",
+    b"LOADADDR",
+    b"NEXT",
+    b"SIZEOF",
+    b"SIZEOF_HEADERS",
 ];
 
 /// The words of expressions that are not symbols (`ld/ldlex.l`).
@@ -229,7 +249,20 @@ impl DefsymOption {
         let (guarded, refers) = symbols.into_iter().partition(|name| tested.contains(name));
         let is_whole = !name.is_empty() && !expression.is_empty();
         let copied = whole_symbols(expression).into_iter().map(Into::into).collect();
-        is_whole.then(|| Self { name: name.into(), refers, guarded, copied, provided: false })
+        let is_of_layout = |word: &[u8]| {
+            OF_LAYOUT.contains(&word) || word == b"ALIGN" && !expression.contains(&b',')
+        };
+        let needs_layout = words(expression).any(is_of_layout);
+        let has_branches = expression.contains(&b'?');
+        is_whole.then(|| Self {
+            name: name.into(),
+            refers,
+            guarded,
+            copied,
+            needs_layout,
+            has_branches,
+            provided: false,
+        })
     }
 }
 
@@ -328,6 +361,16 @@ mod tests {
             let refers = defined.expect("an assignment").refers;
             let expected: Vec<&[u8]> = expected.iter().map(|name| name.as_bytes()).collect();
             assert!(refers.iter().map(|name| &**name).eq(expected), "{expression}");
+        }
+        for (expression, expected) in [
+            ("bar + 1", false),
+            ("SIZEOF(.text)", true),
+            ("bar + SIZEOF_HEADERS", true),
+            ("ALIGN(8)", true),
+            ("ALIGN(bar, 8)", false),
+        ] {
+            let defined = DefsymOption::parse(format!("x={expression}").as_bytes());
+            assert_eq!(defined.expect("an assignment").needs_layout, expected, "{expression}");
         }
         assert!(DefsymOption::parse(b"foo=").is_none() && DefsymOption::parse(b"foo").is_none());
     }

@@ -56,6 +56,7 @@ pub(super) fn link<'q>(
         run.is_before_rescan = run.rescan != Some(Rescan::All);
         run.inputs(&link.inputs, false);
     }
+    run.define_late();
     let unprovided = run.provide_late();
     let found = run.table.iter().filter_map(|(name, state)| {
         let found = match state {
@@ -311,19 +312,45 @@ impl<'q> Run<'q> {
         }
     }
 
+    /// Enters a symbol of `--defsym` or of a script. If its value is not known yet, the assignment
+    /// defines only a name that no file had before, and PROVIDE defines nothing (`exp_fold_tree_1`
+    /// in `ld/ldexp.c`).
     fn define_by_option(&mut self, at: usize) {
         let defined = &self.link.defined[at];
-        let is_undefined = matches!(self.table.get(&*defined.name), Some(State::Undefined { .. }));
+        let old = self.table.get(&*defined.name);
+        let (is_new, is_undefined) = (old.is_none(), matches!(old, Some(State::Undefined { .. })));
         if defined.provided && !is_undefined {
             return;
         }
-        if defined.provided {
+        self.request_for(defined);
+        let is_known = self.is_known(defined);
+        if defined.provided && is_known {
             self.provided.insert(&defined.name);
         }
-        self.request_for(defined);
-        // An expression of the symbol itself defines it only at the end of the link
-        // (`exp_fold_tree_1` in `ld/ldexp.c`).
-        if defined.provided || !defined.refers.contains(&defined.name) {
+        // An expression of the symbol itself defines it only at the end of the link.
+        let is_own = !defined.provided && defined.refers.contains(&defined.name);
+        if (is_known || is_new) && !is_own {
+            self.table.insert(&defined.name, State::Script);
+        }
+    }
+
+    /// True if the linker can compute the expression before all inputs are read. The branches of an
+    /// expression are taken for known.
+    fn is_known(&self, defined: &DefsymOption) -> bool {
+        let has_value = |name: &[u8]| {
+            let state = self.table.get(self.link.in_expression(name));
+            matches!(state, Some(State::Shared { .. } | State::Defined { .. } | State::Script))
+        };
+        let is_plain =
+            || !defined.needs_layout && defined.refers.iter().all(|name| has_value(name));
+        defined.has_branches || is_plain()
+    }
+
+    /// Defines the symbols of assignments whose values were not known at their positions.
+    fn define_late(&mut self) {
+        let link = self.link;
+        let assigned = link.defined.iter().filter(|of| !of.provided);
+        for defined in assigned.filter(|of| !of.refers.contains(&of.name)) {
             self.table.insert(&defined.name, State::Script);
         }
     }

@@ -25,6 +25,7 @@
 mod bitcode;
 mod cases;
 mod gcc_lto;
+mod gnu;
 mod random;
 
 use super::kit::{ar, archive, object, run};

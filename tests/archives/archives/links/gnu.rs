@@ -1,0 +1,36 @@
+//! Cases about rules of GNU ld that the other linkers do not have.
+
+use super::{Link, compare};
+
+fn check(cases: &[(&str, &str)], except: &[&'static str]) {
+    let links: Vec<Link> = cases.iter().map(|(o, line)| Link::new(o, line, except)).collect();
+    let (compared, wrong) = compare(&links);
+    assert!(compared > 0 && wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// An assignment whose value is not known at its position.
+#[test]
+fn assignments_before_their_values() {
+    const CASES: &[(&str, &str)] = &[
+        ("m: !f | a: f | b: g", "m --defsym=f=g [a] [b]"),
+        ("m: !f | a: f | b: g", "m --defsym=f=g [b a]"),
+        ("m: !f | a: f | b: g", "m --defsym=f=g+1 [a b]"),
+        ("m: !f | a: f | b: g", "--defsym=f=g m [a b]"),
+        ("m: !f g | a: f", "m --defsym=f=g [a]"),
+        ("m: !f g | a: f", "m --defsym=f=g+1 [a]"),
+        ("m: !f | n: g% | a: f", "m n --defsym=f=g [a]"),
+        ("m: ?f | a: f | b: g", "m --defsym=f=g [a b]"),
+        ("m: !f | a: f", "m --defsym=f=_end [a]"),
+        ("m: !f | a: f", "m --defsym=f=SIZEOF_HEADERS [a]"),
+        ("m: !f", "m --defsym=f=_end"),
+        ("m: !f", "m --defsym=f=nosuch"),
+        ("m: f% | a: f=", "m --defsym=f=_end [a]"),
+        ("m: f% | a: f=", "m --defsym=f=5 [a]"),
+        ("m: x | n: !f | a: f", "m --defsym=f=_end n [a]"),
+        ("m: !f | a: f", "m --defsym=g=_end --defsym=f=g [a]"),
+        ("m: !f !g | n: !f | a: f | b: g", "m --defsym=g=_end --defsym=f=g n [a b]"),
+        ("m: !f | a: f !h | d: f", "m --defsym=f=_end (d) [a]"),
+        ("m: !f | a: f !g | b: g !h", "m --defsym=f=g [a b]"),
+    ];
+    check(CASES, &["lld", "mold"]);
+}
