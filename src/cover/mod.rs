@@ -61,7 +61,12 @@ struct Export<'a> {
     kind: u8,
 }
 
-impl Export<'_> {
+impl<'a> Export<'a> {
+    fn new(symbol: &Symbol<'a>) -> Self {
+        let Symbol { name, bind, kind, .. } = *symbol;
+        Self { name, is_default: symbol.is_default_version(), bind, kind }
+    }
+
     fn is_weak(&self) -> bool {
         elf::SymbolBind(self.bind) == elf::STB_WEAK
     }
@@ -176,21 +181,19 @@ impl<'a> CoverageQuestion<'a> {
         versioned: &'n [&'a [u8]],
     ) -> impl Iterator<Item = Export<'a>> + use<'a, 'n> {
         let object = self.objects.get(root).copied().flatten();
+        let is_gnu = self.link.is_some_and(|link| link.linker == Linker::Gnu);
         let with_version = object.into_iter().flat_map(move |object| {
-            versioned.iter().filter_map(|name| {
-                let symbol = object.link_definition(name)?;
-                let (is_default, bind, kind) =
-                    (symbol.is_default_version(), symbol.bind, symbol.kind);
-                Some(Export { name, is_default, bind, kind })
+            versioned.iter().filter_map(move |name| {
+                let base = || object.base_definition(name).filter(|_| is_gnu);
+                let symbol = object.link_definition(name).or_else(base)?;
+                Some(Export { name, ..Export::new(&symbol) })
             })
         });
-        let symbols = object.and_then(|object| object.tables.as_ref()).map(Tables::symbols);
         let is_default =
             |symbol: &Symbol<'_>| symbol.is_link_definition() && symbol.is_default_version();
-        let exports = symbols.into_iter().flatten().filter(is_default);
-        let exports = exports.map(|symbol| {
-            let Symbol { name, bind, kind, .. } = symbol;
-            Export { name, is_default: true, bind, kind }
+        let exports = object.into_iter().flat_map(move |object| {
+            let symbols = object.tables.iter().flat_map(Tables::symbols);
+            symbols.filter(is_default).map(move |symbol| Export::new(&symbol))
         });
         exports.filter(|export| !export.name.is_empty()).chain(with_version)
     }

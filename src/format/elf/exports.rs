@@ -35,10 +35,36 @@ impl Object {
     /// version. A name without a version fits a definition with a default version or with no
     /// version (`SharedFile::parse` of lld, `elf_link_add_object_symbols` of GNU ld).
     pub fn link_definition(&self, name: &[u8]) -> Option<Symbol<'_>> {
-        let tables = self.tables.as_ref()?;
         let at = memchr::memchr(b'@', name);
         let plain = &name[..at.unwrap_or(name.len())];
         let version = at.map(|at| strip_at(&name[at..]));
+        self.definition(plain, |symbol| {
+            let place = symbol.versym & elf::VERSYM_VERSION;
+            let known = || self.versions.entry(place).map(|entry| self.str(entry.name));
+            match version {
+                None => symbol.is_default_version(),
+                Some(version) => known() == Some(version),
+            }
+        })
+    }
+
+    /// The definition that GNU ld enters as `NAME@`: a hidden one in the base version of the object
+    /// (`elf_link_add_object_symbols`). `None` if `name` does not end with its only `@`.
+    pub fn base_definition(&self, name: &[u8]) -> Option<Symbol<'_>> {
+        let plain = name.strip_suffix(b"@").filter(|plain| !plain.contains(&b'@'))?;
+        self.definition(plain, |symbol| {
+            let place = symbol.versym & elf::VERSYM_VERSION;
+            place == elf::VER_NDX_GLOBAL.0 && !symbol.is_default_version()
+        })
+    }
+
+    /// The first definition of `plain` that linkers see and `fits` accepts.
+    fn definition<'o>(
+        &'o self,
+        plain: &[u8],
+        fits: impl Fn(&Symbol<'o>) -> bool,
+    ) -> Option<Symbol<'o>> {
+        let tables = self.tables.as_ref()?;
         let hash = hash::gnu(plain);
         // Linkers need no hash table, and interface stubs have none.
         if tables.has_hash_table() && !tables.bloom().may_hold(hash) {
@@ -46,13 +72,8 @@ impl Object {
         }
         let mut visit = |index: SymbolIndex| {
             let symbol = tables.symbol(index).filter(|symbol| symbol.name == plain)?;
-            let place = symbol.versym & elf::VERSYM_VERSION;
-            let known = || self.versions.entry(place).map(|entry| self.str(entry.name));
-            let fits = match version {
-                None => symbol.is_default_version(),
-                Some(version) => known() == Some(version),
-            };
-            (symbol.is_link_definition() && place != 0 && fits).then_some(symbol)
+            let is_global = symbol.versym & elf::VERSYM_VERSION != 0;
+            (symbol.is_link_definition() && is_global && fits(&symbol)).then_some(symbol)
         };
         match &tables.hash {
             HashTable::None => tables.indices().find_map(visit),

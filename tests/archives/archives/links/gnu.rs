@@ -8,6 +8,23 @@ fn check(cases: &[(&str, &str)], except: &[&'static str]) {
     assert!(compared > 0 && wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// A hidden definition in the base version of a shared object has the name `f@`.
+#[test]
+fn references_to_the_base_version() {
+    const CASES: &[(&str, &str)] = &[
+        ("m: !f@ | d: f@", "m (d)"),
+        ("m: !f@ | d: f@", "exe (d) m"),
+        ("m: !f@ | d: f@", "m --as-needed (d)"),
+        ("m: !f@ | d: f", "m (d)"),
+        ("m: !f@ | d: f@V0", "m (d)"),
+        ("m: !f | d: f@", "m (d)"),
+        ("m: !f@ | a: f@", "m [a]"),
+        ("m: !f@ | d: f@ | a: f@", "m (d) [a]"),
+        ("m: !f@ | n: f", "m n"),
+    ];
+    check(CASES, &[]);
+}
+
 /// An assignment whose value is not known at its position.
 #[test]
 fn assignments_before_their_values() {
