@@ -59,12 +59,23 @@ struct Export<'a> {
     is_default: bool,
     bind: u8,
     kind: u8,
+    /// True for data without bytes in the file, such as data in `.bss`.
+    is_zeroed: bool,
 }
 
 impl<'a> Export<'a> {
-    fn new(symbol: &Symbol<'a>) -> Self {
-        let Symbol { name, bind, kind, .. } = *symbol;
-        Self { name, is_default: symbol.is_default_version(), bind, kind }
+    fn new(object: &'a Object, symbol: &Symbol<'a>) -> Self {
+        let Symbol { name, bind, kind, size, value, .. } = *symbol;
+        let is_default = symbol.is_default_version();
+        let mut out = Self { name, is_default, bind, kind, is_zeroed: false };
+        out.is_zeroed = size > 0 && !out.is_function() && object.is_zero_filled(kind, value);
+        out
+    }
+
+    /// True for data that GNU ld treats as a common symbol (`newdyncommon` of
+    /// `_bfd_elf_merge_symbol`).
+    fn is_common_like(&self) -> bool {
+        self.is_zeroed && !self.is_weak()
     }
 
     fn is_weak(&self) -> bool {
@@ -186,14 +197,14 @@ impl<'a> CoverageQuestion<'a> {
             versioned.iter().filter_map(move |name| {
                 let base = || object.base_definition(name).filter(|_| is_gnu);
                 let symbol = object.link_definition(name).or_else(base)?;
-                Some(Export { name, ..Export::new(&symbol) })
+                Some(Export { name, ..Export::new(object, &symbol) })
             })
         });
         let is_default =
             |symbol: &Symbol<'_>| symbol.is_link_definition() && symbol.is_default_version();
         let exports = object.into_iter().flat_map(move |object| {
             let symbols = object.tables.iter().flat_map(Tables::symbols);
-            symbols.filter(is_default).map(move |symbol| Export::new(&symbol))
+            symbols.filter(is_default).map(move |symbol| Export::new(object, &symbol))
         });
         exports.filter(|export| !export.name.is_empty()).chain(with_version)
     }

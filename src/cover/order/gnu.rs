@@ -106,9 +106,10 @@ enum State {
         by: ReferredBy,
     },
     Common,
+    /// `firm` is false for a weak definition, a function, and data that the linker treats as a
+    /// common symbol: a common symbol of an object replaces these definitions.
     Shared {
-        weak: bool,
-        function: bool,
+        firm: bool,
     },
     Defined {
         weak: bool,
@@ -117,6 +118,11 @@ enum State {
     /// the name were undefined (`ldscript_def` in `bfd/linker.c`), but no member is extracted for
     /// the name.
     Script,
+}
+
+/// True if the definition of a shared object replaces a common symbol (`_bfd_elf_merge_symbol`).
+fn is_firm(export: &Export<'_>) -> bool {
+    !export.is_weak() && !export.is_function() && !export.is_common_like()
 }
 
 /// The inputs that are processed again after LTO: those after the position at which the linker
@@ -222,7 +228,7 @@ impl<'q> Run<'q> {
         };
         let is_open = |export: &Export<'_>| match self.table.get(export.name) {
             Some(State::Undefined { .. }) => !self.is_replaced(export) && is_referred(export.name),
-            Some(State::Common) => !export.is_weak() && !export.is_function(),
+            Some(State::Common) => is_firm(export),
             _ => false,
         };
         let mut exports = self.question.exports(at, self.versioned);
@@ -288,7 +294,7 @@ impl<'q> Run<'q> {
         let is_shared = question.is_shared_input(at);
         for export in question.exports(at, self.versioned) {
             if is_shared {
-                self.export(export.name, export.is_weak(), export.is_function());
+                self.export(&export);
             } else {
                 self.define(export.name, export.symbol_kind());
             }
@@ -513,7 +519,7 @@ impl<'q> Run<'q> {
         let old = self.table.get(name).copied();
         let keeps = match old {
             None | Some(State::Undefined { .. } | State::Script) => false,
-            Some(State::Shared { weak, function }) => common && !weak && !function,
+            Some(State::Shared { firm }) => common && firm,
             Some(State::Common) => common || weak,
             Some(State::Defined { weak: was_weak }) => !was_weak || weak,
         };
@@ -527,15 +533,16 @@ impl<'q> Run<'q> {
 
     /// Adds a definition of a shared object. It may replace a common symbol of an object, but no
     /// other definition.
-    fn export(&mut self, name: &'q [u8], weak: bool, function: bool) {
+    fn export(&mut self, export: &Export<'q>) {
+        let (name, firm) = (export.name, is_firm(export));
         let replaces = match self.table.get(name) {
             None => true,
             Some(State::Undefined { .. }) => !self.hidden.contains(name),
-            Some(State::Common) => !weak && !function && !self.hidden.contains(name),
+            Some(State::Common) => firm && !self.hidden.contains(name),
             Some(State::Shared { .. } | State::Defined { .. } | State::Script) => false,
         };
         if replaces {
-            self.table.insert(name, State::Shared { weak, function });
+            self.table.insert(name, State::Shared { firm });
         }
     }
 

@@ -7,6 +7,7 @@
 //! | word | meaning |
 //! | --- | --- |
 //! | `f` `f=` `f~` | a function, data, a weak function |
+//! | `f=0` `f=1` | data in `.bss` and in `.data`, with a size |
 //! | `f%%` | common in the section of large data |
 //! | `f%` `f^` `f^^` `f*` | common, weak in a COMDAT group, strong in one, STB_GNU_UNIQUE |
 //! | `f$` | weak in a COMDAT group whose signature is no symbol, like that of a constructor |
@@ -118,6 +119,8 @@ fn definition(word: &str) -> String {
     match kind {
         "" => function,
         "=" => data,
+        "=0" => format!("{}\n.size {name},8\n", data.replace(".data", ".bss")),
+        "=1" => format!("{data}.size {name},8\n"),
         "~" => format!(".text\n.weak {name}\n.type {name},@function\n{name}: nop\n"),
         "%" => format!(".comm {name},8,8\n"),
         "%.h" => format!(".hidden {name}\n.comm {name},8,8\n"),

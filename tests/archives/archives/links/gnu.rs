@@ -25,6 +25,24 @@ fn references_to_the_base_version() {
     check(CASES, &[]);
 }
 
+/// Data in `.bss` of a shared object is like a common symbol.
+#[test]
+fn common_symbols_and_zeroed_data_of_libraries() {
+    const CASES: &[(&str, &str)] = &[
+        ("m: f% | d: f=0 | a: f=", "m (d) [a]"),
+        ("m: f% | d: f=0 | a: f=", "(d) m [a]"),
+        ("m: f% | d: f=0 | a: f=", "exe m (d) [a]"),
+        ("m: f% | d: f=0 | a: f=", "pie m (d) [a]"),
+        ("m: f% | d: f=1 | a: f=", "pie m (d) [a]"),
+        ("m: f% | d: f=1 | a: f=", "(d) m [a]"),
+        ("m: f% | d: f=0 !h | a: h", "m --as-needed (d) --no-as-needed [a]"),
+        ("m: !f | n: f% | d: f=0 | a: f=", "m (d) n [a]"),
+        ("m: !g | d: f=0 | a: g f% | b: f=", "m (d) [a] [b]"),
+        ("m: f%.h | d: f=0 | a: f=", "m (d) [a]"),
+    ];
+    check(CASES, &[]);
+}
+
 /// An assignment whose value is not known at its position.
 #[test]
 fn assignments_before_their_values() {
