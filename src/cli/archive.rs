@@ -161,7 +161,8 @@ fn options_without_effect(options: &ArchiveOptions) -> Result<Vec<&str>> {
     if let Some(option) = counts.next() {
         bail!("{option}: {GC_SECTIONS}");
     }
-    let exported = (options.export_dynamic && !options.gc_sections).then_some("--export-dynamic");
+    let is_idle = !options.gc_sections && options.wrap.is_empty();
+    let exported = (options.export_dynamic && is_idle).then_some("--export-dynamic");
     let left_out = ignored.iter().chain(hiding).chain(keeping).map(String::as_str);
     Ok(left_out.chain(exported).collect())
 }

@@ -357,8 +357,12 @@ pub struct Coverage {
     /// Names in `undefined` that a shared object defines, but whose values an expression needs. Only
     /// a copy of the data, or an address of the function in the program, gives them a value.
     pub valueless: FastSet<Box<[u8]>>,
-    /// True if a shared object refers to a name that an object of the output defines. The linker
-    /// may report such a name if an option hides it.
+    /// Names in `undefined` that intermediate language defines, and to which no machine code of an
+    /// object refers: LTO may drop these definitions.
+    pub only_lto_defines: FastSet<Box<[u8]>>,
+    /// True if a shared object refers to a name that an object of the output defines, or if LTO
+    /// keeps a definition only because the output exports it. The linker may report such a name if
+    /// an option hides it.
     pub needs_exports: bool,
 }
 

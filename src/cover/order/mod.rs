@@ -5,6 +5,7 @@
 mod gnu;
 mod libcalls;
 mod lld;
+mod lto;
 mod mold;
 
 use super::order_independent::{References, referrers};
@@ -70,11 +71,19 @@ pub fn in_order<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Cover
     let valueless = valueless(question, &link, &resolved);
     let mut open = undefined(question, &link, &resolved, &valueless);
     open.extend(&resolved.unversioned);
+    let mut dropped = lto::dropped_targets(question, &link, &resolved);
+    let has_exported = lto::keeps_exported(question, &link) && !dropped.is_empty();
+    if has_exported {
+        dropped.clear();
+    }
+    open.extend(&dropped);
     let wrappers = open_wrappers(question, &link, &resolved);
     let Resolved { mut coverage, found, strong, forgotten, .. } = resolved;
     coverage.forgotten = forgotten;
     coverage.valueless = valueless.into_iter().map(Into::into).collect();
+    coverage.only_lto_defines = dropped.into_iter().map(Into::into).collect();
     let unexported = unexported(question, (&link, &found), &mut coverage);
+    coverage.needs_exports |= has_exported;
     let members = coverage.needed.iter().map(|needed| needed.member);
     let common = link.linker == Linker::Mold;
     let references = References { link: Some(&link), strong, common };

@@ -190,8 +190,8 @@ pub(super) fn paragraph(
 /// The reason why no definition of a name is in the link.
 fn missing(view: &ArchiveAnswer, library: &ArchiveSet, undefined: &UndefinedName) -> String {
     let name = &undefined.symbol;
-    // A name that an object defines stays undefined for one of two reasons. The linker discards the
-    // definition, or the output does not export it to shared objects.
+    // A name that an object defines stays undefined if the linker discards the definition, LTO drops
+    // it, or the output does not export it to shared objects.
     let is_shared = |by: &ReferredBy| match by {
         ReferredBy::Root(at) => view.roots.get(*at).is_some_and(|root| root.linked && root.input),
         ReferredBy::Asked
@@ -202,6 +202,8 @@ fn missing(view: &ArchiveAnswer, library: &ArchiveSet, undefined: &UndefinedName
     let defined = |file: String| {
         if undefined.by.iter().all(is_shared) {
             format!("defined in {file} and hidden from shared objects")
+        } else if view.coverage.only_lto_defines.contains(name) {
+            format!("defined in {file}")
         } else {
             format!("the linker discards the COMDAT group of {file} that defines it")
         }
@@ -258,7 +260,9 @@ pub(super) fn undefined(
             && view.not_found.is_empty();
         let reason = if is_only_lto {
             let missing = missing(view, library, unknown);
-            format!("{missing}, and LTO may drop the references")
+            let is_defined = view.coverage.only_lto_defines.contains(&unknown.symbol);
+            let dropped = if is_defined { "definition" } else { "references" };
+            format!("{missing}, and LTO may drop the {dropped}")
         } else {
             "no archive is known to define it".to_owned()
         };

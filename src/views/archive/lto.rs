@@ -41,10 +41,11 @@ impl LtoEffect {
 }
 
 /// Removes from `coverage` the undefined names that the linker perhaps does not report, and returns
-/// these names. Only intermediate language refers to them. LTO drops functions that a program does
-/// not use, code that is never reached, and, for shared objects too, copies of functions of other
-/// files (`available_externally`) and functions that `--defsym` replaces. The symbol table does not
-/// tell these references from others.
+/// these names. Only intermediate language refers to them, or only it defines them. LTO drops
+/// functions that a program does not use, code that is never reached, and, for shared objects too,
+/// copies of functions of other files (`available_externally`) and functions that `--defsym`
+/// replaces. The symbol table does not tell these references from others. LTO may also drop a
+/// definition to which only shared objects refer.
 pub(super) fn take_droppable(
     question: &CoverageQuestion<'_>,
     coverage: &mut Coverage,
@@ -52,7 +53,11 @@ pub(super) fn take_droppable(
     if question.all_members {
         return Vec::new();
     }
-    coverage.undefined.extract_if(.., |one| only_lto_refers(question, one)).collect()
+    let only_defined = &coverage.only_lto_defines;
+    let is_droppable = |one: &mut UndefinedName| {
+        only_lto_refers(question, one) || only_defined.contains(&one.symbol)
+    };
+    coverage.undefined.extract_if(.., is_droppable).collect()
 }
 
 /// True if only objects in intermediate language refer to the name.

@@ -2,6 +2,7 @@
 //! (`-fno-fat-lto-objects`). GNU ld and mold read it with GCC's plugin; lld cannot.
 
 use super::{Answer, Link, compare, member, undefined_name, without_objects};
+use crate::archives::kit::{archive, object, run, undefined, unknown};
 use crate::support::{Lab, clean, has, skip};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -172,4 +173,88 @@ fn links_with_objects_of_gcc_lto() {
         wrong.len()
     );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Compiles C files twice, as `NAME.o` with LTO and as `NAMEn.o` without, and makes `NAME.a` of the
+/// first.
+fn compile(lab: &Lab, sources: &[(&str, &str)]) {
+    object(lab, "st.o", ".globl _start\n_start: call main\n");
+    for (name, source) in sources {
+        let (file, lto, native) = (format!("{name}.c"), format!("{name}.o"), format!("{name}n.o"));
+        lab.write(&file, source);
+        for (name, option) in [(&lto, "-flto"), (&native, "-fno-lto")] {
+            let args = ["-w", "-fPIC", option, "-c", &file, "-o", name];
+            run(clean("gcc").current_dir(lab.root()).args(args));
+        }
+        run(clean("gcc-ar").current_dir(lab.root()).args(["rc", &format!("{name}.a"), &lto]));
+    }
+}
+
+/// The undefined names of a link of a program by GCC, and whether the link succeeds.
+fn linked(lab: &Lab, linker: &str, words: &str) -> (BTreeSet<String>, bool) {
+    let options = ["-nostdlib", "-no-pie", "-flto", "-w", "-o", "out", "st.o"];
+    let mut command = clean("gcc");
+    command.current_dir(lab.root()).arg(format!("-fuse-ld={linker}")).args(options);
+    for word in words.split(' ') {
+        let is_option = word.starts_with("--");
+        command.args(is_option.then_some("-Xlinker")).arg(word);
+    }
+    let output = command.output().expect("gcc runs");
+    let messages = String::from_utf8_lossy(&output.stderr).into_owned();
+    let gnu = messages.lines().filter_map(undefined_name);
+    let mold = messages.lines().filter_map(|line| line.split_once("undefined symbol: "));
+    (gnu.chain(mold.map(|(_, name)| name.to_owned())).collect(), output.status.success())
+}
+
+/// The undefined and the unknown names of the same link by linkaudit.
+fn ours(lab: &Lab, linker: &str, words: &str) -> (BTreeSet<String>, BTreeSet<String>) {
+    let mut args = vec!["--linker", if linker == "bfd" { "gnu" } else { linker }, "st.o"];
+    args.extend(words.split(' '));
+    let (answer, _) = archive(&lab.root(), &args);
+    (undefined(&answer), unknown(&answer))
+}
+
+/// LTO does not know that a reference to `foo` goes to `__wrap_foo`, so it drops the wrapper.
+#[test]
+fn definitions_that_only_wrapped_references_need() {
+    if !has("gcc-ar") {
+        return skip("definitions_that_only_wrapped_references_need", "there is no gcc-ar");
+    }
+    let lab = Lab::new();
+    compile(
+        &lab,
+        &[
+            ("b", "void foo(); int main(){foo();}"),
+            ("w", "void __wrap_foo(){}"),
+            ("v", "void __real_foo(); void __wrap_foo(){__real_foo();}"),
+            ("f", "void foo(){}"),
+            ("x", "void foo(); void x(){foo();}"),
+            ("y", "void x(); int main(){x();}"),
+        ],
+    );
+    for (linker, line, expected) in [
+        ("bfd", "b.o w.o", "__wrap_foo"),
+        ("bfd", "b.o w.a", "__wrap_foo"),
+        ("bfd", "y.o x.o w.o", "__wrap_foo"),
+        ("bfd", "b.o w.o --export-dynamic", ""),
+        ("bfd", "bn.o w.o", ""),
+        ("bfd", "b.o wn.o", ""),
+        ("bfd", "b.o xn.o w.o", ""),
+        ("bfd", "bn.o v.a f.a", ""),
+        ("mold", "b.o w.o", ""),
+        ("mold", "b.o w.a", "__wrap_foo"),
+        ("mold", "bn.o w.a", ""),
+        ("mold", "bn.o v.a f.a", "foo"),
+        ("mold", "bn.o v.o f.o", ""),
+    ] {
+        if linker == "mold" && !has("mold") {
+            continue;
+        }
+        let line = format!("--wrap=foo {line}");
+        let expected: BTreeSet<String> = expected.split_whitespace().map(str::to_owned).collect();
+        let (theirs, is_linked) = linked(&lab, linker, &line);
+        assert_eq!((&theirs, is_linked), (&expected, expected.is_empty()), "{linker} {line}");
+        let (undefined, unknown) = ours(&lab, linker, &line);
+        assert_eq!((undefined, unknown), (BTreeSet::new(), expected), "{linker} {line}");
+    }
 }
