@@ -2,7 +2,7 @@
 //! rest of the link needs, and LTO drops definitions that nothing else seems to need.
 
 use super::Resolved;
-use crate::cover::{Coverage, CoverageQuestion, Link, Linker};
+use crate::cover::{Coverage, CoverageQuestion, Link, Linker, UndefinedName};
 use crate::format::archive::SymbolKind;
 use crate::id::{FastSet, MemberId};
 
@@ -87,4 +87,23 @@ pub(super) fn dropped_targets<'q>(
 /// mold 1.10 does not keep those of archives.
 pub(super) fn keeps_exported(question: &CoverageQuestion<'_>, link: &Link) -> bool {
     link.linker == Linker::Gnu && (link.export_dynamic || !question.makes_program())
+}
+
+/// Adds the names in `unexported` whose definitions LTO may drop: only intermediate language defines
+/// them, and no machine code of an object refers to them.
+pub(super) fn add_droppable(
+    question: &CoverageQuestion<'_>,
+    link: &Link,
+    unexported: &[UndefinedName],
+    coverage: &mut Coverage,
+) {
+    if unexported.is_empty() {
+        return;
+    }
+    let Some(objects) = Objects::new(question, coverage) else { return };
+    let kept = objects.of_machine_code(link);
+    let names = unexported.iter().map(|undefined| &undefined.symbol);
+    let droppable: Vec<Box<[u8]>> =
+        names.filter(|name| !kept.contains(&***name)).cloned().collect();
+    coverage.only_lto_defines.extend(droppable);
 }

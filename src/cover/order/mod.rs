@@ -83,6 +83,7 @@ pub fn in_order<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Cover
     coverage.valueless = valueless.into_iter().map(Into::into).collect();
     coverage.only_lto_defines = dropped.into_iter().map(Into::into).collect();
     let unexported = unexported(question, (&link, &found), &mut coverage);
+    lto::add_droppable(question, &link, &unexported, &mut coverage);
     coverage.needs_exports |= has_exported;
     let members = coverage.needed.iter().map(|needed| needed.member);
     let common = link.linker == Linker::Mold;

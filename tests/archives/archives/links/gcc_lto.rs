@@ -258,3 +258,37 @@ fn definitions_that_only_wrapped_references_need() {
         assert_eq!((undefined, unknown), (BTreeSet::new(), expected), "{linker} {line}");
     }
 }
+
+/// A shared object refers to a hidden function: the link fails if LTO keeps the function.
+#[test]
+fn hidden_definitions_that_libraries_refer_to() {
+    if !has("gcc-ar") {
+        return skip("hidden_definitions_that_libraries_refer_to", "there is no gcc-ar");
+    }
+    let lab = Lab::new();
+    let foo = "__attribute__((visibility(\"hidden\"))) void foo(){}";
+    compile(
+        &lab,
+        &[
+            ("a", &format!("void bar(); {foo} int main(){{bar();}}")),
+            ("k", &format!("void bar(); __attribute__((used)) {foo} int main(){{bar();}}")),
+            ("n", "void foo(); void n(){foo();}"),
+            ("c", &format!("void bar(); void n(); {foo} int main(){{bar(); n();}}")),
+        ],
+    );
+    lab.write("bar.c", "void foo(); void bar(){foo();}");
+    let args = ["-shared", "-fPIC", "-nostdlib", "-w", "-o", "libbar.so", "bar.c"];
+    run(clean("gcc").current_dir(lab.root()).args(args));
+    for (objects, is_linked, is_known) in [
+        ("a.o", true, false),
+        ("k.o", false, false),
+        ("c.o nn.o", false, true),
+        ("an.o", false, true),
+    ] {
+        let line = format!("{objects} ./libbar.so");
+        assert_eq!(linked(&lab, "bfd", &line).1, is_linked, "{line}");
+        let foo = BTreeSet::from(["foo".to_owned()]);
+        let expected = if is_known { (foo, BTreeSet::new()) } else { (BTreeSet::new(), foo) };
+        assert_eq!(ours(&lab, "bfd", &line), expected, "{line}");
+    }
+}
