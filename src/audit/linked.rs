@@ -113,7 +113,7 @@ impl Audit {
         let linked = object.filter(|object| object.is_dynamic());
         let (mut hidden, mut lto, mut opaque) = (Vec::<Box<[u8]>>::new(), false, None);
         let (mut unexported, mut beside_weak) = (Vec::new(), Vec::new());
-        let mut default_versions = Vec::new();
+        let (mut default_versions, mut unlisted) = (Vec::new(), Vec::new());
         let symbols = if let Some(object) = linked {
             match input {
                 true if object.header.has_sections() => link_references(object, true),
@@ -141,6 +141,7 @@ impl Audit {
             unexported = select(MemberSymbol::is_unexported);
             beside_weak = select(|symbol| symbol.beside_weak);
             let versions = members.default_versions(only);
+            unlisted = members.unlisted(only).collect();
             default_versions = versions.map(|(name, symbol)| (name.into(), symbol.kind)).collect();
             symbols.map(|symbol| (names.text(symbol.name).into(), symbol.kind)).collect()
         };
@@ -156,6 +157,7 @@ impl Audit {
             target,
             symbols,
             default_versions,
+            unlisted,
             hidden,
             unexported,
             beside_weak,

@@ -236,6 +236,11 @@ impl ArchiveSet {
         self.entry(self.owners[member]).members.default_versions(self.member(member))
     }
 
+    /// The functions of the C library to which a member may refer without a symbol.
+    pub fn unlisted(&self, member: MemberId) -> impl Iterator<Item = &'static str> {
+        self.entry(self.owners[member]).members.unlisted(self.member(member))
+    }
+
     /// True if a member has a strong definition.
     pub fn is_strong(&self, member: MemberId) -> bool {
         let entry = self.entry(self.owners[member]);

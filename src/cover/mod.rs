@@ -124,6 +124,8 @@ pub struct ReferringFile {
     pub symbols: Vec<(Box<[u8]>, SymbolKind)>,
     /// The definitions of an object that have a default version, as `NAME@VERSION`.
     pub default_versions: Vec<(Box<[u8]>, SymbolKind)>,
+    /// Functions of the C library to which intermediate language may refer without a symbol.
+    pub unlisted: Vec<&'static str>,
     /// Names to which the file refers with hidden, internal or protected visibility, sorted. No
     /// shared object satisfies these references.
     pub hidden: Vec<Box<[u8]>>,

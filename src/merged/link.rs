@@ -80,6 +80,7 @@ pub(super) fn root(
         target: Some(object.header.target()),
         symbols,
         default_versions: Vec::new(),
+        unlisted: Vec::new(),
         hidden: Vec::new(),
         unexported: Vec::new(),
         beside_weak: Vec::new(),

@@ -3,6 +3,7 @@
 //! `parse_table_entry`). `read` is the caller.
 
 use super::bitcode::LtoSymbol;
+use super::gcc_builtins::mentioned;
 use super::members::SymbolKind;
 use object::read::elf::{FileHeader, SectionHeader};
 use object::{Endianness, elf};
@@ -20,6 +21,15 @@ pub(super) fn symbols(file: &[u8]) -> Option<Vec<LtoSymbol<'_>>> {
         of_class::<elf::FileHeader64<Endianness>>(file)
     } else {
         of_class::<elf::FileHeader32<Endianness>>(file)
+    }
+}
+
+/// The functions of the C library to which the object may refer without a symbol in its table.
+pub(super) fn unlisted(file: &[u8]) -> Vec<&'static str> {
+    if file.get(4) == Some(&elf::ELFCLASS64.0) {
+        mentioned::<elf::FileHeader64<Endianness>>(file)
+    } else {
+        mentioned::<elf::FileHeader32<Endianness>>(file)
     }
 }
 

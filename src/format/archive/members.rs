@@ -34,6 +34,9 @@ pub struct Members {
     /// The definitions among `symbols` with a default version (`NAME@@VERSION`): their indices, in
     /// ascending order, and the text `NAME@VERSION`.
     pub(super) default_versions: Vec<(u32, Box<[u8]>)>,
+    /// Functions of the C library to which objects in GCC's intermediate language may refer without
+    /// a symbol, each with the offset of the member's header, in ascending order.
+    pub(super) unlisted: Vec<(u64, &'static str)>,
     /// The names of the members, one after the other.
     pub(super) text: Vec<u8>,
 }
@@ -235,6 +238,14 @@ impl Members {
         let first = self.default_versions.partition_point(|(at, _)| *at < start);
         let found = self.default_versions[first..].iter().take_while(move |(at, _)| *at < end);
         found.filter_map(|(at, name)| Some((&**name, self.symbols.get(*at as usize)?)))
+    }
+
+    /// The functions of the C library to which the member may refer without a symbol: GCC's
+    /// intermediate language does not list builtins.
+    pub fn unlisted(&self, member: &Member) -> impl Iterator<Item = &'static str> {
+        let first = self.unlisted.partition_point(|(at, _)| *at < member.offset);
+        let found = self.unlisted[first..].iter();
+        found.take_while(|(at, _)| *at == member.offset).map(|(_, name)| *name)
     }
 
     /// Hashes of the names that a member defines, in the order of the member's symbol table. A name

@@ -8,6 +8,7 @@ mod bitcode;
 mod deferred_names;
 mod elf_member;
 mod find;
+mod gcc_builtins;
 mod gcc_lto;
 mod header;
 mod index;

@@ -327,6 +327,11 @@ impl<'r> ArchiveReader<'r> {
             MemberKind::Bitcode => (bitcode::symbols(&bytes), MemberKind::LlvmLto),
             _ => (gcc_lto::symbols(&bytes), MemberKind::GccLto),
         };
+        if known == MemberKind::GccLto {
+            let names = gcc_lto::unlisted(&bytes).into_iter();
+            let kept = names.filter(|name| self.options.names.add_one(name.as_bytes()).is_some());
+            self.out.unlisted.extend(kept.map(|name| (at, name)));
+        }
         let read = found.is_some_and(|found| self.builder.add_lto(&found, self.options.names));
         let (symbols, hashes) = self.builder.since(before);
         if read {

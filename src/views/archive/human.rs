@@ -410,6 +410,10 @@ pub(super) fn notes(
         let text = count(view.lto.objects, "LTO object", "LTO objects");
         let more = "code generation may add references to the C library and the compiler's runtime";
         writeln!(out, "{text}: {more}, such as memcpy")?;
+        if let Some(name) = view.lto.unlisted {
+            let text = "GCC does not list references to builtins";
+            writeln!(out, "{text}: the link may need the member that defines {name}")?;
+        }
     }
     for archive in &view.unindexed {
         let path = show_path(&library.entry(*archive).path);

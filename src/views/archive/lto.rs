@@ -15,10 +15,13 @@ pub(super) struct LtoEffect {
     /// Number of linked objects in intermediate language whose symbols are known.
     pub(super) objects: usize,
     /// True if the real link may differ from the answer. Either only LTO objects refer to an
-    /// undefined name, or the link order is given and no input defines [`GENERATED`]. Without a
-    /// link order, a missing [`GENERATED`] does not count, because the question is not about the C
+    /// undefined name, or the link order is given, and no input defines [`GENERATED`] or `unlisted`
+    /// is a name. Without a link order, these do not count, because the question is not about the C
     /// library.
     pub(super) is_uncertain: bool,
+    /// A function of the C library to which an LTO object may refer without a symbol. An archive of
+    /// the link defines it, in a member that is not extracted.
+    pub(super) unlisted: Option<&'static str>,
 }
 
 impl LtoEffect {
@@ -32,12 +35,32 @@ impl LtoEffect {
         let members = coverage.order.iter().filter(|member| is_lto(library, **member)).count();
         let objects = members
             + question.roots.iter().filter(|root| root.lto && root.opaque.is_none()).count();
+        let is_linked = question.link.is_some() && objects > 0;
+        let unlisted = if is_linked { unlisted(question, coverage) } else { None };
         let mut undefined = coverage.undefined.iter();
-        let is_uncertain = objects > 0
-            && (question.link.is_some() && !defines(question, coverage)
-                || undefined.any(|one| only_lto_refers(question, one)));
-        Self { objects, is_uncertain }
+        let is_uncertain = is_linked && !defines(question, coverage, GENERATED)
+            || unlisted.is_some()
+            || objects > 0 && undefined.any(|one| only_lto_refers(question, one));
+        Self { objects, is_uncertain, unlisted }
     }
+}
+
+/// The first function of the C library to which intermediate language may refer without a symbol,
+/// and that only a member defines which is not extracted. The linker may extract it after LTO.
+fn unlisted(question: &CoverageQuestion<'_>, coverage: &Coverage) -> Option<&'static str> {
+    let library = question.library;
+    let of_roots = question.roots.iter().flat_map(|root| &root.unlisted).copied();
+    let of_members = coverage.order.iter().flat_map(|member| library.unlisted(*member));
+    let mut names: Vec<&str> = of_roots.chain(of_members).collect();
+    names.sort_unstable();
+    names.dedup();
+    let is_in_archive = |name: &str| {
+        let found = library.find(name.as_bytes()).into_iter();
+        let mut found = found.flat_map(|name| library.definitions(name));
+        found.any(|found| question.archives.contains(&library.archive_of(found.member)))
+    };
+    let mut names = names.into_iter();
+    names.find(|name| is_in_archive(name) && !defines(question, coverage, name.as_bytes()))
 }
 
 /// Removes from `coverage` the undefined names that the linker perhaps does not report, and returns
@@ -76,17 +99,17 @@ fn is_lto(library: &ArchiveSet, member: MemberId) -> bool {
     member.kind.is_lto() && !member.is_opaque()
 }
 
-/// True if a file that is linked defines [`GENERATED`].
-fn defines(question: &CoverageQuestion<'_>, coverage: &Coverage) -> bool {
+/// True if a file that is linked defines `name`.
+fn defines(question: &CoverageQuestion<'_>, coverage: &Coverage, name: &[u8]) -> bool {
     let library = question.library;
     let in_root = || {
         let symbols = question.roots.iter().flat_map(|root| &root.symbols);
-        symbols.filter(|(_, kind)| kind.is_definition()).any(|(name, _)| **name == *GENERATED)
+        symbols.filter(|(_, kind)| kind.is_definition()).any(|(symbol, _)| **symbol == *name)
     };
     let in_member = || {
-        let found = library.find(GENERATED).into_iter().flat_map(|name| library.definitions(name));
+        let found = library.find(name).into_iter().flat_map(|name| library.definitions(name));
         found.map(|definition| definition.member).any(|member| coverage.order.contains(&member))
     };
-    let in_shared = || question.objects.iter().flatten().any(|o| o.satisfies_link(GENERATED));
-    (question.provided)(GENERATED) || in_shared() || in_root() || in_member()
+    let in_shared = || question.objects.iter().flatten().any(|o| o.satisfies_link(name));
+    (question.provided)(name) || in_shared() || in_root() || in_member()
 }

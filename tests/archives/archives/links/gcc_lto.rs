@@ -2,7 +2,7 @@
 //! (`-fno-fat-lto-objects`). GNU ld and mold read it with GCC's plugin; lld cannot.
 
 use super::{Answer, Link, compare, member, undefined_name, without_objects};
-use crate::archives::kit::{archive, object, run, undefined, unknown};
+use crate::archives::kit::{ar, archive, object, run, undefined, unknown};
 use crate::support::{Lab, clean, has, skip};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -290,5 +290,53 @@ fn hidden_definitions_that_libraries_refer_to() {
         let foo = BTreeSet::from(["foo".to_owned()]);
         let expected = if is_known { (foo, BTreeSet::new()) } else { (BTreeSet::new(), foo) };
         assert_eq!(ours(&lab, "bfd", &line), expected, "{line}");
+    }
+}
+
+/// GCC's symbol table lacks references to functions that GCC knows, such as `printf`.
+#[test]
+fn builtins_without_a_symbol() {
+    if !has("gcc-ar") {
+        return skip("builtins_without_a_symbol", "there is no gcc-ar");
+    }
+    let lab = Lab::new();
+    compile(
+        &lab,
+        &[
+            ("m", "int printf(const char *, ...); int main(){printf(\"%d\\n\", 1);}"),
+            ("n", "int other(const char *); int main(){other(\"printf\");}"),
+        ],
+    );
+    let native = |name: &str, symbol: &str| {
+        object(&lab, &format!("{name}.o"), &format!(".globl {symbol}\n{symbol}: nop\n"));
+        ar(&lab, "rc", &format!("{name}.a"), &[&format!("{name}.o")]);
+    };
+    native("p", "printf");
+    native("q", "memcpy");
+    native("o", "other");
+    let map = |line: &str| {
+        linked(&lab, "bfd", &format!("{line} -Wl,-Map=map"));
+        std::fs::read_to_string(lab.path("map")).expect("a map").contains("p.a(p.o)")
+    };
+    for (line, is_uncertain) in [
+        ("m.o q.o p.a", true),
+        ("mn.o q.o p.a", false),
+        ("m.o q.o p.o p.a", false),
+        ("m.o q.o o.a", false),
+        ("n.o q.o o.o p.a", false),
+    ] {
+        let members = ["--linker", "gnu", "st.o"].into_iter().chain(line.split(' '));
+        let (answer, status) = archive(&lab.root(), &members.collect::<Vec<_>>());
+        assert_eq!(answer["complete"], !is_uncertain, "{line}: {answer}");
+        assert_eq!(status == Some(3), is_uncertain, "{line}");
+        let ours = crate::archives::kit::members(&answer).contains(&"p.a(p.o)".to_owned());
+        assert_eq!(map(line), ours || is_uncertain, "{line}");
+    }
+    for level in ["0", "9"] {
+        let options = ["-flto", "-c", "m.c", "-o", "m.o"];
+        let level = format!("-flto-compression-level={level}");
+        run(clean("gcc").current_dir(lab.root()).arg("-w").arg(level).args(options));
+        let line = ["--linker", "gnu", "st.o", "m.o", "q.o", "p.a"];
+        assert_eq!(archive(&lab.root(), &line).1, Some(3));
     }
 }
