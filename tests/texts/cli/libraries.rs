@@ -88,7 +88,6 @@ fn a_libc_in_a_prefix_needs_its_loader() {
     assert!(output.contains("warning[outside-closure] libc.so.6: found on the system"), "{output}");
     let help = "give each program that loader as its interpreter, together with a RUNPATH with /";
     assert!(output.contains(help) && !output.contains("patchelf"), "{output}");
-    assert!(!output.contains("add the candidate's directory to its RUNPATH"), "{output}");
 }
 
 /// With a search-path entry for the directory, the loader would also take its old libm.
