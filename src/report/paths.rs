@@ -8,6 +8,9 @@ use percent::encoded;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
+/// Maximum number of directories that stand for PATHs in a suggested command.
+const MOST_PREFIXES: usize = 4;
+
 /// Translates paths of the audited system to paths on this machine. The current directory, the
 /// sysroot and the stages decide where a file is. `base` decides how outputs write the path of the
 /// file.
@@ -85,9 +88,12 @@ impl Paths {
     }
 
     /// The PATHs and options of a command that audits the same files again, as words of a shell
-    /// command. `prefixes` stand for PATHs that are not known.
-    pub(super) fn input(&self, report: &Report, prefixes: &[&Path]) -> String {
+    /// command. `prefixes` stand for PATHs that are not known. `None` if these are many.
+    pub(super) fn input(&self, report: &Report, prefixes: &[&Path]) -> Option<String> {
         let staged = report.layers.is_some();
+        if self.typed_paths.is_none() && !staged && prefixes.len() > MOST_PREFIXES {
+            return None;
+        }
         let prefixes = || {
             let prefixes = prefixes.iter().filter(|_| !staged);
             prefixes.map(|prefix| shell_path(&self.directory(prefix, None))).collect()
@@ -102,7 +108,7 @@ impl Paths {
             }
             options
         });
-        [paths, options].concat().join(" ")
+        Some([paths, options].concat().join(" "))
     }
 
     /// The path of a file relative to `base`. For a file that is not below `base`, the full path on

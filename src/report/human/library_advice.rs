@@ -151,6 +151,7 @@ impl Sheet<'_> {
 
     /// The command that writes a script with verified changes for an entry. `None` unless each file
     /// has a candidate in its own prefix: `fix` adds no search-path entries for other candidates.
+    /// Also `None` if the command would be too long.
     fn script(&self, entry: &ReportEntry<'_>) -> Option<String> {
         let files = entry.files();
         let mut prefixes = files.iter().map(|(finding, _)| {
@@ -160,8 +161,8 @@ impl Sheet<'_> {
             is_own.then_some(prefix)
         });
         let prefixes: Option<BTreeSet<&Path>> = prefixes.by_ref().collect();
-        let prefixes: Vec<&Path> = prefixes?.into_iter().take(MOST_DIRECTORIES).collect();
-        let input = self.paths.input(self.report, &prefixes);
+        let prefixes: Vec<&Path> = prefixes?.into_iter().collect();
+        let input = self.paths.input(self.report, &prefixes)?;
         Some(format!("linkaudit fix {input} --emit patchelf"))
     }
 
