@@ -269,7 +269,8 @@ pub fn shell(word: &[u8]) -> String {
 
 /// A path as a word for a POSIX shell, see [`shell`].
 pub fn shell_path(path: &Path) -> String {
-    shell(path.as_os_str().as_bytes())
+    let path = path.as_os_str().as_bytes();
+    if path.starts_with(b"-") { shell(&[b"./", path].concat()) } else { shell(path) }
 }
 
 /// A word in dollar-single-quotes. Every octal escape has three digits: a digit of the word that

@@ -28,8 +28,10 @@ pub(super) fn options(shared: &SharedOptions) -> Option<Vec<String>> {
     let flags = [("--as-ldd", shared.as_ldd), ("--no-inferred-hosts", shared.no_inferred_hosts)];
     let flags = flags.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag.to_owned());
     let valued = valued.into_iter().map(|(name, value)| {
-        let value = typeable(value.as_bytes())?;
-        Some(format!("{name} {value}"))
+        let word = typeable(value.as_bytes())?;
+        // A separate word with this start would be another option.
+        let between = if value.as_bytes().starts_with(b"-") { '=' } else { ' ' };
+        Some(format!("{name}{between}{word}"))
     });
     valued.chain(flags.map(Some)).collect()
 }

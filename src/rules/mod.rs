@@ -92,7 +92,7 @@ mod wrong_resource_dir;
 
 pub(crate) use library_twice::stem;
 pub(crate) use near::{NearMisses, NearQuery};
-pub(crate) use words::{outcome, step, tried_in_words, typeable};
+pub(crate) use words::{outcome, step, tried_in_words, typeable, typeable_path};
 
 pub use query::Query;
 pub use rule::{CheckedFiles, Rule, WaiverState};

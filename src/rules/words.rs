@@ -16,7 +16,7 @@ use crate::id::{ArchiveId, FileId, MemberId, RootId};
 use crate::order::Arrange as _;
 use crate::policy::{Libc, Waiver};
 use crate::resolve::trace::{Tried, TriedOutcome};
-use crate::text::{common_parts, shell, show, show_path};
+use crate::text::{common_parts, shell, shell_path, show, show_path};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::ffi::OsStr;
@@ -42,7 +42,7 @@ impl Query<'_> {
 
     /// The path of a file, quoted for a shell; `None` if it has characters that [`show`] escapes.
     pub(super) fn quoted(&self, file: FileId) -> Option<String> {
-        typeable(self.path(file).as_os_str().as_bytes())
+        typeable_path(self.path(file))
     }
 
     /// The variables of glibc's loader that the audit assumes, as the start of a shell command;
@@ -298,6 +298,11 @@ fn fits(object: &Object, target: Target) -> bool {
 /// that [`show`] escapes.
 pub(crate) fn typeable(bytes: &[u8]) -> Option<String> {
     (show(bytes).as_bytes() == bytes).then(|| shell(bytes))
+}
+
+/// The same for a path, so that a command does not take it for an option.
+pub(crate) fn typeable_path(path: &Path) -> Option<String> {
+    typeable(path.as_os_str().as_bytes()).map(|_| shell_path(path))
 }
 
 /// One path that the loader tried, as evidence.

@@ -62,13 +62,12 @@ fn typed_input(subject: &Subject<'_>) -> String {
 /// (`--files-from`, `--nix-closure`), there are none, there are more than three, or one of them
 /// cannot be typed in a shell.
 pub fn typed_paths(plan: &Plan) -> Option<Vec<String>> {
-    use std::os::unix::ffi::OsStrExt as _;
     let Plan { paths, stages, listed, .. } = plan;
     // A staging directory without PATH is audited as a whole.
     let is_whole = !stages.is_empty() && paths.iter().any(|path| path == Path::new("/"));
     let paths: Vec<&PathBuf> = paths.iter().filter(|_| !is_whole).collect();
     let is_short = paths.len() <= 3 && (is_whole || !paths.is_empty()) && listed.is_empty();
-    let typeable = |path: &PathBuf| crate::rules::typeable(path.as_os_str().as_bytes());
+    let typeable = |path: &PathBuf| crate::rules::typeable_path(path);
     let words = paths.into_iter().map(typeable).collect::<Option<Vec<String>>>();
     words.filter(|_| is_short)
 }

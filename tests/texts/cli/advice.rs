@@ -1,7 +1,7 @@
 //! The files and options that the advice of a report names.
 
 use super::kit::FOO;
-use crate::support::Lab;
+use crate::support::{Lab, clean, has, skip};
 
 /// The report on the prefix, without line breaks.
 fn said(lab: &Lab) -> String {
@@ -74,4 +74,43 @@ fn a_shadowed_candidate_is_audited() {
     let file = lab.path("p/b/libs.so.1").canonicalize().expect("a file");
     assert!(text.contains(&format!("candidate {}", file.display())), "{text}");
     assert!(!text.contains("installed"), "{text}");
+}
+
+/// The command of the help repairs all programs, also in directories whose names begin with a
+/// hyphen. A report without known PATHs names only few directories, and then no command.
+#[test]
+fn commands_name_all_audited_files() {
+    if !has("patchelf") {
+        return skip("commands_name_all_audited_files", "patchelf is not installed");
+    }
+    let many = ["a", "b", "c", "d", "e"];
+    let cases: [(&[&str], &str); 4] = [
+        (&["-p"], "-- -p"),
+        (&["-p"], "--staged=-p"),
+        (&many[..4], "a b c d"),
+        (&many, "a b c d e"),
+    ];
+    for (prefixes, paths) in cases {
+        let lab = Lab::new();
+        let mut programs = Vec::new();
+        for prefix in prefixes {
+            let library = format!("{prefix}/opt/lib/libf.so.1");
+            let library = lab.so(&library, FOO, &["-Wl,-soname,libf.so.1"]);
+            let source = "int foo(void); int main(void) { return foo() < 0; }";
+            let program = format!("{prefix}/opt/bin/app");
+            programs.push(lab.exe(&program, source, &[library.to_str().expect("UTF-8")]));
+        }
+        let args: Vec<&str> = ["--isolated"].into_iter().chain(paths.split(' ')).collect();
+        let text = String::from_utf8_lossy(&lab.linkaudit(&args).stdout).into_owned();
+        let command = text.lines().find_map(|line| line.split_once("linkaudit fix "));
+        assert_eq!(command.is_some(), prefixes.len() < 5, "{text}");
+        let Some((_, words)) = command else { continue };
+        let linkaudit = env!("CARGO_BIN_EXE_linkaudit");
+        let run = lab.sh(&format!("{linkaudit} fix {words} > script && sh script"));
+        assert!(run.status.success(), "{text}{}", String::from_utf8_lossy(&run.stderr));
+        for program in programs {
+            let run = clean(&program).output().expect("it starts");
+            assert!(run.status.success(), "{text}{}", String::from_utf8_lossy(&run.stderr));
+        }
+    }
 }
