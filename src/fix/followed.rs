@@ -33,15 +33,21 @@ impl<'a> Choice<'a> {
 
     /// Decides if links get a new name of the set. The links are those of the files that the
     /// variable or target of the set makes. If the variable or target makes no file, the links are
-    /// those of the files whose variables and targets are unknown.
+    /// those that get values of the set, and those of the files whose variables and targets are
+    /// unknown.
     pub(super) fn fate(&self, traced: &Traced<'_>, outputs: &[Output<'_>], set: usize) -> Fate {
         let Some(set) = self.list.sets().get(set) else { return Fate::Unknown };
         let all = || outputs.iter().zip(&traced.links);
         let is_any = all().any(|(output, _)| output.own.contains(&*set.name));
-        let is_own = |output: &Output<'_>| {
-            if is_any { output.own.contains(&*set.name) } else { output.own.is_empty() }
+        let has_set = |links: &Option<Links>| links.as_ref().is_some_and(|links| links.has(set));
+        let is_own = |(output, links): &(&Output<'_>, &Option<Links>)| {
+            if is_any {
+                output.own.contains(&*set.name)
+            } else {
+                output.own.is_empty() || has_set(links)
+            }
         };
-        let own = all().filter(|(output, _)| is_own(output));
+        let own = all().filter(is_own);
         let mut fates = own.map(|(_, links)| traced.trace.fate(set, links.as_ref()));
         let first = fates.next().unwrap_or_else(|| traced.trace.fate(set, None));
         // A doubt about one file makes the result for all files doubtful.

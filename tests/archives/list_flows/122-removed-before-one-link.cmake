@@ -1,0 +1,12 @@
+# refused
+function(x_link target prefix)
+  target_link_libraries(${target} PRIVATE ${${prefix}_LIBS})
+endfunction()
+file(WRITE ${CMAKE_BINARY_DIR}/e.c "int e;")
+add_library(other SHARED ${CMAKE_BINARY_DIR}/e.c)
+set(Bar_LIBS FooA FooB FooB)
+set(Foo_LIBS FooA FooB@ FooZ)
+target_link_libraries(m PRIVATE dl)
+x_link(other Foo)
+list(REMOVE_ITEM Foo_LIBS FooX)
+x_link(m Foo)
