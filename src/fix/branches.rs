@@ -4,46 +4,13 @@
 
 use super::targets::{EVERYWHERE, Neighbours};
 use crate::audit::Audit;
-use crate::format::deps_list::{DepsList, Links, ListedArchive, Set, SetCommand, sorted_sets};
+use crate::format::deps_list::{DepsList, ListedArchive, Set, SetCommand, sorted_sets};
 use crate::id::ArchiveId;
 use crate::merged::list::{Sources, listed_name};
 use crate::order;
 use crate::order::Arrange as _;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-
-/// The sets from which links get values before a fix adds names. The name of an added archive
-/// changes nothing here, so archives that refer to each other are added to the same list.
-#[derive(Default)]
-pub(super) struct Linked {
-    /// The links of each output. `None` if it is unknown which target makes the file.
-    links: Vec<Option<Links>>,
-    /// The values that unknown commands may link.
-    open: Links,
-}
-
-impl Linked {
-    pub(super) fn new(links: Vec<Option<Links>>, open: Links) -> Self {
-        Self { links, open }
-    }
-
-    /// True if a link of the output with the index `at` gets values of `set`. False if it is
-    /// unknown which target makes the file of this output.
-    pub(super) fn output_has(&self, at: usize, set: &Set) -> bool {
-        let links = self.links.get(at).and_then(Option::as_ref);
-        links.is_some_and(|links| links.has(set))
-    }
-
-    /// True if a link gets values of `set`.
-    pub(super) fn has(&self, set: &Set) -> bool {
-        self.links.iter().flatten().any(|links| links.has(set))
-    }
-
-    /// True if a link gets values of `set`, or if an unknown command may link them.
-    pub(super) fn may_have(&self, set: &Set) -> bool {
-        self.has(set) || self.open.has(set)
-    }
-}
 
 /// Tests of sets by their indices.
 pub(super) struct Tests<'t> {

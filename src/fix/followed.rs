@@ -1,12 +1,13 @@
 //! Decides if the links of files get a new name. The result depends on the sets that the name joins,
 //! because commands may also read a name as a condition. `place` calls this module.
 
-use super::branches::{Linked, Tests, parts_of};
+use super::branches::{Tests, parts_of};
 use super::place::{Choice, Output};
-use super::targets::{Neighbours, is_named_like};
+use super::targets::{Linked, Neighbours, is_named_like};
 use crate::format::deps_list::{Fate, Joins, Links, Set, Trace};
 use crate::id::FastSet;
 use crate::text::{show, show_path};
+use std::rc::Rc;
 
 /// A variable or target, with the indices of its sets that a name joins.
 type Joined<'a> = (&'a [u8], Vec<usize>);
@@ -20,15 +21,17 @@ pub(super) struct Traced<'a> {
 }
 
 impl<'a> Choice<'a> {
-    /// Follows the values of the sets to the links of `outputs`. The result is empty if there is no
-    /// choice between sets, or if the file has too many commands to follow.
-    pub(super) fn linked(&self, outputs: &[Output<'_>], name: &[u8]) -> Linked {
-        let count = self.list.sets().iter().filter(|set| set.known() > 0).count();
-        let traced = (count > 1).then(|| self.trace(outputs, name, &|_| false));
-        let traced = traced.filter(|traced| traced.trace.is_whole());
-        let linked =
-            traced.map(|Traced { trace, links }| Linked::new(links, trace.unknown_links()));
-        linked.unwrap_or_default()
+    /// Follows the values of the sets to the links of `outputs`. The result is empty if the file has
+    /// too many commands to follow.
+    pub(super) fn linked(&self, outputs: &[Output<'_>], name: &[u8]) -> Rc<Linked> {
+        let sets = self.list.sets().iter().enumerate();
+        let paths = outputs.iter().map(|output| output.path.to_path_buf()).collect();
+        let followed = sets.map(|(at, _)| self.list.spelled(at, name).is_some()).collect();
+        self.needs.linked((paths, followed), || {
+            let Traced { trace, links } = self.trace(outputs, name, &|_| false);
+            let linked = || Linked::new(links, trace.unknown_links());
+            if trace.is_whole() { linked() } else { Linked::default() }
+        })
     }
 
     /// Decides if links get a new name of the set. The links are those of the files that the

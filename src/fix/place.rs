@@ -1,8 +1,10 @@
 //! Finds the merged archive that a run repairs. Also finds the position at which an archive is
 //! added to the list of the merged archive. `propose` calls this module.
 
-use super::branches::{Linked, is_loop_body, listed_elsewhere, reaches};
-use super::targets::{EVERYWHERE, LinkNeeds, Neighbours, fullest, in_link_order, largest, of_file};
+use super::branches::{is_loop_body, listed_elsewhere, reaches};
+use super::targets::{
+    EVERYWHERE, LinkNeeds, Linked, Neighbours, fullest, in_link_order, largest, of_file,
+};
 use crate::audit::Audit;
 use crate::format::deps_list::{DepsList, Fate, LinkParts, Set, SetCommand, can_list};
 use crate::id::ArchiveId;

@@ -6,7 +6,7 @@ use super::link_order::{self, References};
 use crate::audit::Audit;
 use crate::cmake;
 use crate::cover::ArchiveSet;
-use crate::format::deps_list::{DepsList, Joins, Set, SetCommand, Trace};
+use crate::format::deps_list::{DepsList, Joins, Links, Set, SetCommand, Trace};
 use crate::id::{ArchiveId, FastMap, FastSet, FileId};
 use crate::merged::list::listed_name;
 use crate::merged::solve::Solution;
@@ -61,6 +61,44 @@ pub(super) struct LinkNeeds {
     matched: RefCell<FastMap<Vec<u8>, Option<Matches>>>,
     /// Number of steps that all traces may still take.
     steps: Cell<usize>,
+    /// The cached results of [`Self::linked`].
+    linked: RefCell<FastMap<Followed, Rc<Linked>>>,
+}
+
+/// The paths of files, and for each set of the list, true if its values are followed to their links.
+pub(super) type Followed = (Vec<PathBuf>, Vec<bool>);
+
+/// The sets from which links get values before a fix adds names. The name of an added archive
+/// changes nothing here, so archives that refer to each other are added to the same list.
+#[derive(Default)]
+pub(super) struct Linked {
+    /// The links of each output. `None` if it is unknown which target makes the file.
+    links: Vec<Option<Links>>,
+    /// The values that unknown commands may link.
+    open: Links,
+}
+
+impl Linked {
+    pub(super) fn new(links: Vec<Option<Links>>, open: Links) -> Self {
+        Self { links, open }
+    }
+
+    /// True if a link of the output with the index `at` gets values of `set`. False if it is
+    /// unknown which target makes the file of this output.
+    pub(super) fn output_has(&self, at: usize, set: &Set) -> bool {
+        let links = self.links.get(at).and_then(Option::as_ref);
+        links.is_some_and(|links| links.has(set))
+    }
+
+    /// True if a link gets values of `set`.
+    pub(super) fn has(&self, set: &Set) -> bool {
+        self.links.iter().flatten().any(|links| links.has(set))
+    }
+
+    /// True if a link gets values of `set`, or if an unknown command may link them.
+    pub(super) fn may_have(&self, set: &Set) -> bool {
+        self.has(set) || self.open.has(set)
+    }
 }
 
 /// A budget of steps.
@@ -149,10 +187,21 @@ impl LinkNeeds {
         let all = listed.values().chain(files.keys()).copied().filter(|_| is_needed);
         let references = link_order::between(library, &order::set(all));
         let (lines, used, matched) = (OnceLock::new(), OnceLock::new(), RefCell::default());
-        let in_directories = RefCell::default();
+        let (in_directories, linked) = (RefCell::default(), RefCell::default());
         let steps = Cell::new(MOST_STEPS_OF_ALL);
         let compared = Steps(Cell::new(MOST_COMPARED));
-        Self { files, references, listed, lines, compared, used, in_directories, matched, steps }
+        Self {
+            files,
+            references,
+            listed,
+            lines,
+            compared,
+            used,
+            in_directories,
+            matched,
+            steps,
+            linked,
+        }
     }
 
     /// The files that need `archive`.
@@ -268,6 +317,17 @@ impl LinkNeeds {
             }
         }
         out
+    }
+
+    /// The sets from which links get values. Archives of the same files share the result of `follow`,
+    /// which adds no name.
+    pub(super) fn linked(&self, of: Followed, follow: impl FnOnce() -> Linked) -> Rc<Linked> {
+        if let Some(known) = self.linked.borrow().get(&of) {
+            return Rc::clone(known);
+        }
+        let linked = Rc::new(follow());
+        self.linked.borrow_mut().insert(of, Rc::clone(&linked));
+        linked
     }
 
     /// Follows a new name through the file to the links. The name joins the sets of `list` whose

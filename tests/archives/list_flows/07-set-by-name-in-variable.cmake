@@ -1,4 +1,4 @@
-# unsure
+# verified
 set(NAME LIBS)
 set(${NAME} FooA FooB@ FooZ)
 target_link_libraries(m PRIVATE ${${NAME}})

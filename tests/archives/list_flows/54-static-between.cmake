@@ -1,4 +1,4 @@
-# unsure
+# verified
 file(WRITE ${CMAKE_BINARY_DIR}/e.c "int e;")
 add_library(core STATIC ${CMAKE_BINARY_DIR}/e.c)
 set(LIBS FooA FooB@ FooZ)
