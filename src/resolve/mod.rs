@@ -38,6 +38,7 @@ pub use found_by::FoundBy;
 pub(crate) use paths::{entries, expanded, is_of_origin};
 pub(crate) use runtime_libraries::{is_all_versioned, is_of_glibc};
 pub use search_result::Opening;
+pub use tokens::has_token;
 
 use crate::format::elf::{EVERY_VERSION, NeedKind, machine};
 use crate::id::{FileId, Id as _, LoaderId, ModuleId, StrId};

@@ -57,6 +57,12 @@ pub(super) fn expand(text: &[u8], tokens: Tokens<'_>) -> Option<Vec<u8>> {
     Some(out)
 }
 
+/// True if glibc's loader replaces a part of `text`.
+pub fn has_token(text: &[u8]) -> bool {
+    let tokens = Tokens { origin: b"", lib: b"", platform: None };
+    expand(text, tokens).as_deref() != Some(text)
+}
+
 /// The spellings of the only token that musl knows. musl also replaces `$ORIGIN` at the start of a
 /// longer name, such as `$ORIGINAL`.
 const MUSL_ORIGIN: [&[u8]; 2] = [b"$ORIGIN", b"${ORIGIN}"];

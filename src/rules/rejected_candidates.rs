@@ -9,7 +9,7 @@ use crate::format::elf::Object;
 use crate::id::{FastSet, FileId, ModuleId, RootId};
 use crate::package::{search_entry, searched_directory};
 use crate::resolve::trace::Tried;
-use crate::resolve::{self, FoundBy, ROOT};
+use crate::resolve::{self, FoundBy, ROOT, has_token};
 use crate::text::show;
 use crate::tree::{is_set_id, without_dots};
 use std::collections::BTreeSet;
@@ -130,7 +130,8 @@ impl Query<'_> {
             _ => directory.to_path_buf(),
         };
         let entry = entry.into_os_string().into_vec();
-        (!entry.contains(&b':')).then_some(entry)
+        let fixed = entry.strip_prefix(b"$ORIGIN").unwrap_or(&entry);
+        (!fixed.contains(&b':') && !has_token(fixed)).then_some(entry)
     }
 
     /// True if the object's own search path has an entry for this directory.

@@ -114,3 +114,24 @@ fn commands_name_all_audited_files() {
         }
     }
 }
+
+/// A search-path entry cannot name a directory whose name the loader replaces.
+#[test]
+fn directories_named_like_tokens_are_not_proposed() {
+    for (directory, is_token) in [("$LIB", true), ("${ORIGIN}", true), ("$LIBS", false)] {
+        let lab = Lab::new();
+        let library = lab.so(&format!("p/{directory}/libf.so.1"), FOO, &["-Wl,-soname,libf.so.1"]);
+        let library = library.to_str().expect("UTF-8");
+        let source = "int foo(void); int main(void) { return foo() < 0; }";
+        let entry = format!("$ORIGIN/../{directory}");
+        let runs = |flags: &[&str]| {
+            let program = lab.exe("p/bin/app", source, &[&[library], flags].concat());
+            clean(program).status().expect("it starts").success()
+        };
+        assert_eq!(runs(&[&format!("-Wl,-rpath,{entry}")]), !is_token, "{directory}");
+        assert!(!runs(&[]), "{directory}");
+        let text = said(&lab);
+        assert_eq!(text.contains(&format!("add {entry} to the RUNPATH")), !is_token, "{text}");
+        assert_eq!(text.contains("linkaudit fix"), !is_token, "{text}");
+    }
+}
