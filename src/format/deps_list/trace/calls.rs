@@ -4,7 +4,7 @@ use super::arguments::{Words, joined};
 use super::program::Step;
 use super::run::{Flow, Run};
 use super::state::{Scope, Variables};
-use super::value::{Word, hash};
+use super::value::{Word, counted, hash};
 use std::sync::Arc;
 
 impl Run<'_> {
@@ -54,8 +54,10 @@ impl Run<'_> {
         }
         let rest = arguments.get(names.len()..).unwrap_or_default();
         out.insert(b"ARGN".to_vec(), Arc::new(joined(rest)));
-        out.insert(b"ARGV".to_vec(), Arc::new(joined(arguments)));
-        out.insert(b"ARGC".to_vec(), Arc::new(vec![Word::new(b"${ARGC}")]));
+        let all = joined(arguments);
+        let count = counted(&all).unwrap_or_else(|| Word::new(b"${ARGC}"));
+        out.insert(b"ARGV".to_vec(), Arc::new(all));
+        out.insert(b"ARGC".to_vec(), Arc::new(vec![count]));
         for (at, value) in arguments.iter().enumerate() {
             out.insert(format!("ARGV{at}").into_bytes(), Arc::new(value.words.clone()));
         }

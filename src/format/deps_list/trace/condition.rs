@@ -4,7 +4,7 @@
 use super::arguments::Words;
 use super::program::Step;
 use super::run::Run;
-use super::value::{Word, hash, mixed, single};
+use super::value::{Word, hash, least, mixed, number, single};
 
 /// The result of a condition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,7 +95,22 @@ impl Run<'_> {
         }
         let mut rest = words.iter().peekable();
         let truth = self.either(&mut rest);
-        (if rest.peek().is_some() { Truth::Unknown } else { truth }, all)
+        let truth = if rest.peek().is_some() { Truth::Unknown } else { truth };
+        // The number of new names decides the condition, but only one of them is followed.
+        let is_counted = words.iter().any(|word| self.least(word).is_some());
+        self.gave_up |= truth == Truth::Unknown && is_counted;
+        (truth, all)
+    }
+
+    /// The smallest value of a word that stands for the number of words in a list with archives.
+    /// `None` for other words.
+    fn least(&self, word: &Words) -> Option<u64> {
+        let [only] = &word.words[..] else { return None };
+        let of_variable = || match self.state.get(word.text()?).filter(|_| !word.is_quoted())?[..] {
+            [ref value] => least(&value.text),
+            _ => None,
+        };
+        least(&only.text).or_else(of_variable)
     }
 
     fn either(&self, rest: &mut Rest<'_>) -> Truth {
@@ -185,6 +200,15 @@ impl Run<'_> {
         {
             return Some(Truth::False);
         }
+        if let (Some(least), Some(other)) = (self.least(first), second.text().and_then(number)) {
+            return match operator {
+                b"GREATER" if least > other => Some(Truth::True),
+                b"GREATER_EQUAL" if least >= other => Some(Truth::True),
+                b"EQUAL" | b"LESS_EQUAL" if least > other => Some(Truth::False),
+                b"LESS" if least >= other => Some(Truth::False),
+                _ => None,
+            };
+        }
         match operator {
             b"STREQUAL" => Some(Truth::from(self.first_operand(first)? == self.operand(second)?)),
             b"MATCHES" => {
@@ -214,6 +238,9 @@ impl Run<'_> {
     /// The truth of a word in `if()`. It is known for a constant of CMake, such as `ON`, and for a
     /// variable whose value is known.
     fn constant(&self, word: &Words) -> Truth {
+        if self.least(word).is_some_and(|least| least > 0) {
+            return Truth::True;
+        }
         let Some(text) = word.text() else { return Truth::Unknown };
         let upper = text.to_ascii_uppercase();
         if let Some(truth) = constant(&upper) {

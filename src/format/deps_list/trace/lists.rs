@@ -3,7 +3,7 @@
 use super::arguments::{Words, joined, touching};
 use super::commands::fits;
 use super::run::Run;
-use super::value::{Word, is_open};
+use super::value::{Word, counted, is_open};
 use crate::id::FastMap;
 
 impl Run<'_> {
@@ -22,7 +22,16 @@ impl Run<'_> {
             }
             (b"TRANSFORM", [action, rest @ ..]) => self.transform(list, action.keyword(), rest),
             (b"REMOVE_DUPLICATES" | b"SORT" | b"REVERSE", _) => {}
-            (b"LENGTH" | b"FIND", [.., out]) => self.open(out),
+            (b"LENGTH", [.., out]) => {
+                let words = list.name().and_then(|name| self.state.get(name));
+                match words.and_then(|words| counted(words)) {
+                    Some(count) => {
+                        self.named(out, |state, name| state.set(name, vec![count.clone()]));
+                    }
+                    None => self.open(out),
+                }
+            }
+            (b"FIND", [.., out]) => self.open(out),
             _ => {
                 // The other actions select words by position.
                 let words = list.name().and_then(|name| self.state.get(name)).cloned();

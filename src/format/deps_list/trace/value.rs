@@ -56,6 +56,29 @@ impl Word {
     }
 }
 
+/// The start of a text for the number of words in a list.
+const COUNT: &[u8] = b"${COUNT:";
+
+/// A text for the number of `words`, which is unknown: a fix may add several names. The text has
+/// the number of different words before a fix. `None` if the list has no archives of a set.
+pub(super) fn counted(words: &[Word]) -> Option<Word> {
+    words.iter().find(|word| word.mark.is_some())?;
+    let is_old = |word: &&Word| word.is_certain() && !word.mark.is_some_and(|mark| mark.is_new);
+    // `list(REMOVE_DUPLICATES)` is not followed.
+    let old: FastSet<&[u8]> = words.iter().filter(is_old).map(|word| &*word.text).collect();
+    Some(Word::new(&[COUNT, old.len().to_string().as_bytes(), b"}"].concat()))
+}
+
+/// The smallest number for which a text of [`counted`] stands.
+pub(super) fn least(text: &[u8]) -> Option<u64> {
+    number(text.strip_prefix(COUNT)?.strip_suffix(b"}")?)
+}
+
+/// The value of a decimal number.
+pub(super) fn number(text: &[u8]) -> Option<u64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
 /// True if a text has references that are unknown.
 pub(super) fn is_open(text: &[u8]) -> bool {
     memchr::memmem::find(text, b"${").is_some()

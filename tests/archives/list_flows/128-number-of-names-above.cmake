@@ -1,0 +1,11 @@
+# verified
+macro(x_link target)
+  if(${ARGC} GREATER 1)
+    target_link_libraries(${target} PRIVATE ${ARGN})
+  endif()
+endmacro()
+set(LIBS FooA FooB@ FooZ)
+list(LENGTH LIBS count)
+if(NOT count EQUAL 0)
+  x_link(m ${LIBS})
+endif()
