@@ -12,8 +12,10 @@ impl Run<'_> {
     pub(super) fn define(&mut self, at: usize) {
         let program = self.program;
         let Some(name) = program.names.get(&at) else { return };
+        // The last definition counts. In a block, the definition may not run.
+        let is_certain = self.depth == 1 && self.calls.is_empty();
         let known = self.defined.entry(name).or_insert(Some(at));
-        *known = known.filter(|known| *known == at);
+        *known = if is_certain { Some(at) } else { known.filter(|known| *known == at) };
     }
 
     /// Calls the function or macro that begins at `at`.
