@@ -130,7 +130,11 @@ impl Audit {
             RelocationFilter::All
         } else {
             let is_gnu = question.output.linker == Some(cover::Linker::Gnu);
-            RelocationFilter::Names(&names, cover::counts_every_section(question), is_gnu)
+            RelocationFilter::Names {
+                names: &names,
+                every_section: cover::counts_every_section(question),
+                whole_unwind_tables: is_gnu,
+            }
         };
         let mut facts = ObjectFacts {
             roots: self.root_facts(tree, (question, files), wanted),
@@ -160,8 +164,7 @@ impl Audit {
             if !question.gc_sections {
                 // The section groups of a rival are needed even if its relocations are damaged.
                 let damaged = rivals.into_iter().filter(|one| !facts.members.contains_key(one));
-                let (damaged, groups) =
-                    (damaged.collect(), RelocationFilter::Names(&no_names, false, false));
+                let (damaged, groups) = (damaged.collect(), RelocationFilter::of(&no_names));
                 self.read_objects(tree, damaged, groups, (&mut facts, &mut read_in_part));
             }
             refining.refine(coverage, &facts, &checked);

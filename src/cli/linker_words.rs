@@ -75,8 +75,8 @@ const FLAGS: &str = "EB EL M Qy S V X accept-unknown-input-arch allow-multiple-d
     no-add-needed no-allow-multiple-definition no-apply-dynamic-relocs no-build-id \
     no-call-graph-profile-sort no-check-sections no-color-diagnostics no-copy-dt-needed-entries \
     no-ctf-variables no-debug-names no-demangle no-dependent-libraries no-dynamic-linker \
-    no-eh-frame-hdr no-execute-only no-fat-lto-objects no-fatal-warnings no-fork no-fortran-common no-gdb-index \
-    no-gnu-unique no-icf no-keep-memory no-ld-generated-unwind-info no-map-whole-files \
+    no-eh-frame-hdr no-execute-only no-fat-lto-objects no-fatal-warnings no-fork no-fortran-common \
+    no-gdb-index no-gnu-unique no-icf no-keep-memory no-ld-generated-unwind-info no-map-whole-files \
     no-merge-exidx-entries no-mmap-output-file no-nmagic no-omagic no-optimize-bb-jumps \
     no-pcrel-optimize no-power10-stubs no-print-gc-sections no-print-icf-sections \
     no-print-map-discarded no-quick-exit no-relax-gp no-rosegment no-strip-discarded \

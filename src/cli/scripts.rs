@@ -317,7 +317,9 @@ fn refuse_command(linker: Linker, path: &Path, text: &[u8]) -> Result<()> {
         Linker::Mold => unknown_to_mold(text),
     };
     match unknown {
-        Some(word) => bail!("{shown}: {} does not know {} in a script", linker.name(), show(&word)),
+        Some(word) => {
+            bail!("{shown}: {} does not know {} in a script", linker.title(), show(&word))
+        }
         None => Ok(()),
     }
 }
@@ -504,7 +506,7 @@ impl ScriptSearch<'_> {
         if let SearchRules::Link(linker @ (Linker::Lld | Linker::Mold)) = self.rules
             && script.contains(&ScriptInput::Comma)
         {
-            bail!("{}: {} accepts no comma between files", show_path(path), linker.name());
+            bail!("{}: {} accepts no comma between files", show_path(path), linker.title());
         }
         Ok(())
     }

@@ -27,6 +27,11 @@ impl Linker {
     pub const ALL: &[(&str, Self)] =
         &[("lld", Self::Lld), ("gnu", Self::Gnu), ("mold", Self::Mold)];
 
+    /// The linker's name in sentences.
+    pub fn title(self) -> &'static str {
+        if self == Self::Gnu { "GNU ld" } else { self.name() }
+    }
+
     /// The linker's name on the command line.
     pub fn name(self) -> &'static str {
         let of = |(_, linker): &&(&str, Self)| *linker == self;

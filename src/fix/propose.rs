@@ -27,7 +27,7 @@ use crate::finding::{COMPILER_ADDS_LIBC, Fix, FixKind, Proof, STRIPPED};
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::format::deps_list::{SetChange, SetCommand};
 use crate::format::elf::Object;
-use crate::id::{ArchiveId, FastMap, FileId, MemberId};
+use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId};
 use crate::merged::shared::link_path;
 use crate::merged::solve::{Solution, Solved, SymbolClosure};
 use crate::order;
@@ -154,7 +154,7 @@ fn of_symbols(
         list_path,
         places: &places,
         proofs: &proofs,
-        own: own_names(audit, tree, &solutions),
+        own: own_names(audit, tree, (&solutions, fat)),
         verified: RefCell::default(),
     };
     for finding in findings.iter_mut().filter(|finding| finding.rule == *"undefined-symbol") {
@@ -225,21 +225,22 @@ fn share(findings: &mut Findings) {
     }
 }
 
-/// The names that parts of the solutions leave undefined, in the symbol table of each file.
+/// The names that parts of the solutions leave undefined, in the symbol table of each file. With a
+/// merged archive, a file without such names is not read.
 fn own_names(
     audit: &Audit,
     tree: &dyn Tree,
-    solutions: &[Arc<Solution>],
+    (solutions, fat): (&[Arc<Solution>], Option<ArchiveId>),
 ) -> FastMap<FileId, OwnNames> {
     let of = |solution: &Arc<Solution>| {
         let parts = solution.parts();
         let names = parts.iter().flat_map(|part| part.undefined.iter().map(|name| &**name));
-        (
-            solution.file,
-            OwnNames::new(tree, &audit.corpus.files[solution.file].path, &names.collect()),
-        )
+        let names: FastSet<&[u8]> = names.collect();
+        let path = &audit.corpus.files[solution.file].path;
+        let is_used = fat.is_none() || !names.is_empty();
+        is_used.then(|| (solution.file, OwnNames::new(tree, path, &names)))
     };
-    solutions.iter().map(of).collect()
+    solutions.iter().filter_map(of).collect()
 }
 
 fn added_members(audit: &Audit, solution: &Solution, linked: &[ArchiveId]) -> usize {

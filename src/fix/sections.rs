@@ -28,7 +28,7 @@ pub(super) fn define_rest(
     }
     let members = solution.members_of(&[part]);
     let no_names = FastSet::default();
-    let facts = audit.link_facts(tree, &members, RelocationFilter::Names(&no_names, false, false));
+    let facts = audit.link_facts(tree, &members, RelocationFilter::of(&no_names));
     wanted.iter().all(|wanted| facts.values().any(|facts| has_section(facts, *wanted)))
 }
 

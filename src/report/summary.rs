@@ -289,7 +289,7 @@ fn unread_archives(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 fn cached_packages(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let Some(skipped) = report.totals.skipped.get(CACHED_PACKAGE) else { return Ok(()) };
     let text = count(*skipped, "package", "packages");
-    writeln!(out, "{text} of a conda cache skipped: nothing starts there (name pkgs to audit them)")
+    writeln!(out, "{text} of a conda cache skipped: to audit them, name the directory pkgs")
 }
 
 /// One line for each archive: its members, and the referenced names that no audited file defines.

@@ -371,12 +371,7 @@ pub(super) fn each_symbol<'b, H: FileHeader<Endian = Endianness>>(
             whole = false;
             continue;
         };
-        let value = match symbol.st_type() {
-            elf::STT_NOTYPE => SymbolValue::Untyped,
-            elf::STT_FUNC | elf::STT_GNU_IFUNC => SymbolValue::Function,
-            elf::STT_TLS => SymbolValue::ThreadLocal,
-            _ => SymbolValue::Data,
-        };
+        let value = SymbolValue::of(symbol.st_type());
         let (section, other) = (symbol.st_shndx(e), symbol.st_other());
         take(RawSymbol { name, start, version, bind, value, section, other: other.0 });
     }

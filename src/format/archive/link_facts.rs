@@ -19,23 +19,34 @@ const SHARED: usize = 16;
 pub enum RelocationFilter<'w> {
     /// All relocations.
     All,
-    /// Relocations to undefined or common symbols with one of these names. They are read in loaded
-    /// sections, or in all sections if the second field is true. If there are no names, no
-    /// relocations are read. If the third field is true, all relocations of an unwind table with
-    /// such a relocation are read.
-    Names(&'w FastSet<&'w [u8]>, bool, bool),
+    /// Relocations to undefined or common symbols with one of some names.
+    Names {
+        /// The names. If there are none, no relocations are read.
+        names: &'w FastSet<&'w [u8]>,
+        /// True to read the relocations of all sections, not only of loaded ones.
+        every_section: bool,
+        /// True to read all relocations of an unwind table that has such a relocation.
+        whole_unwind_tables: bool,
+    },
     /// Relocations of loaded sections for which the function is true. Its arguments are
     /// `sh_flags` of the section, the type of the relocation, and true if the symbol is global.
     Loaded(&'w (dyn Fn(u64, u32, bool) -> bool + Sync)),
 }
 
-impl RelocationFilter<'_> {
+impl<'w> RelocationFilter<'w> {
+    /// Selects the relocations of loaded sections to `names`.
+    pub fn of(names: &'w FastSet<&'w [u8]>) -> Self {
+        Self::Names { names, every_section: false, whole_unwind_tables: false }
+    }
+
     /// True if the filter may select relocations of a section with these `sh_flags`.
     pub(super) fn section(self, flags: u64) -> bool {
         let is_loaded = flags & (elf::SHF_ALLOC.0 | elf::SHF_EXCLUDE.0) == elf::SHF_ALLOC.0;
         match self {
             Self::All => true,
-            Self::Names(names, every, _) => !names.is_empty() && (every || is_loaded),
+            Self::Names { names, every_section, .. } => {
+                !names.is_empty() && (every_section || is_loaded)
+            }
             Self::Loaded(_) => is_loaded,
         }
     }
@@ -46,14 +57,14 @@ impl RelocationFilter<'_> {
     pub(super) fn symbol(self, is_open: bool, is_strong: bool, is_special: bool) -> bool {
         match self {
             Self::All => true,
-            Self::Names(names, ..) => is_open && !names.is_empty(),
+            Self::Names { names, .. } => is_open && !names.is_empty(),
             Self::Loaded(_) => is_strong || is_special,
         }
     }
 
     /// True if an unwind table is read as a whole, together with the sections of its functions.
     pub(super) fn functions(self) -> bool {
-        matches!(self, Self::Names(_, _, true))
+        matches!(self, Self::Names { whole_unwind_tables: true, .. })
     }
 
     /// True if versions of definitions are stored.
@@ -62,7 +73,7 @@ impl RelocationFilter<'_> {
     }
 
     pub(super) fn name(self, name: &[u8]) -> bool {
-        !matches!(self, Self::Names(names, ..) if !names.contains(name))
+        !matches!(self, Self::Names { names, .. } if !names.contains(name))
     }
 
     pub(super) fn relocation(
@@ -73,7 +84,7 @@ impl RelocationFilter<'_> {
     ) -> bool {
         match self {
             Self::All => true,
-            Self::Names(..) => is_named,
+            Self::Names { .. } => is_named,
             Self::Loaded(wanted) => wanted(flags, kind, is_global),
         }
     }

@@ -135,7 +135,7 @@ impl LinkFactsReader<'_> {
         let is_read = parse::<H>(ranges, self.wanted, facts).is_some();
         Ok(is_read.then(|| match self.wanted {
             RelocationFilter::All => std::mem::take(facts),
-            RelocationFilter::Names(..) | RelocationFilter::Loaded(_) => facts.compact(),
+            RelocationFilter::Names { .. } | RelocationFilter::Loaded(_) => facts.compact(),
         }))
     }
 }
@@ -296,7 +296,7 @@ fn unnamed(facts: &LinkFacts, wanted: RelocationFilter<'_>) -> FastSet<usize> {
     let of_relocations = facts.relocations.iter().filter_map(|relocation| relocation.global);
     let of_calls = facts.tls_calls.values().flatten().copied();
     let groups = match wanted {
-        RelocationFilter::Names(..) => facts.referring_groups(),
+        RelocationFilter::Names { .. } => facts.referring_groups(),
         RelocationFilter::Loaded(_) => facts.odd_groups.clone(),
         RelocationFilter::All => FastSet::default(),
     };

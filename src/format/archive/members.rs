@@ -178,6 +178,17 @@ pub enum SymbolValue {
     Data,
 }
 
+impl SymbolValue {
+    pub(crate) fn of(kind: elf::SymbolType) -> Self {
+        match kind {
+            elf::STT_NOTYPE => Self::Untyped,
+            elf::STT_FUNC | elf::STT_GNU_IFUNC => Self::Function,
+            elf::STT_TLS => Self::ThreadLocal,
+            _ => Self::Data,
+        }
+    }
+}
+
 /// The id of a symbol whose name is not stored.
 pub const NAMELESS: NameId = NameId::LAST;
 

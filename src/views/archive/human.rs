@@ -426,7 +426,7 @@ pub(super) fn notes(
     if let Some(first) = refused.first().or(view.foreign.first()) {
         let (members, what) = match view.linker {
             Some(linker) if !refused.is_empty() => {
-                (refused, format!(": {} refuses the link", linker.name()))
+                (refused, format!(": {} refuses the link", linker.title()))
             }
             _ => (&*view.foreign, " and skipped".to_owned()),
         };

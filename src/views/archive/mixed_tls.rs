@@ -57,12 +57,7 @@ impl Use {
     }
 
     fn of_shared(by: ReferredBy, symbol: &Symbol<'_>) -> Self {
-        let value = match elf::SymbolType(symbol.kind) {
-            elf::STT_NOTYPE => SymbolValue::Untyped,
-            elf::STT_FUNC | elf::STT_GNU_IFUNC => SymbolValue::Function,
-            elf::STT_TLS => SymbolValue::ThreadLocal,
-            _ => SymbolValue::Data,
-        };
+        let value = SymbolValue::of(elf::SymbolType(symbol.kind));
         let is_defined = symbol.section != elf::SHN_UNDEF.0;
         Self { by, value, definition: is_defined.then_some(Strength::Strong), is_shared: true }
     }
@@ -245,10 +240,7 @@ pub(super) fn write(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let Some(first) = view.mixed_tls.first() else { return Ok(()) };
-    let linker = match view.linker {
-        Some(Linker::Gnu) => "GNU ld",
-        other => other.map_or("", Linker::name),
-    };
+    let linker = view.linker.map_or("", Linker::title);
     let (one, many) = (
         "name is thread-local in one file and an ordinary symbol in another",
         "names are thread-local in one file and ordinary symbols in another",

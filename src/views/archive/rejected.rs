@@ -124,7 +124,7 @@ pub(super) fn write(
     library: &ArchiveSet,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let linker = view.linker.map_or("", Linker::name);
+    let linker = view.linker.map_or("", Linker::title);
     for rejection in Rejection::ALL {
         let mut found = view.rejected.iter().filter(|(_, of)| of == rejection);
         let total = found.clone().count();

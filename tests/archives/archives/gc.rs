@@ -1,7 +1,7 @@
 //! `--gc-sections`: undefined names of sections that a linker drops are not reported. Random links
 //! with every kind of section that keeps others, made by lld 19, GNU ld and mold.
 
-use super::kit::{ar, archive, object, run, undefined};
+use super::kit::{ar, archive, has_linker, object, run, undefined};
 use super::libraries::{check, code};
 use super::links::undefined_name;
 use crate::support::random::{Random, seeds};
@@ -114,7 +114,7 @@ fn differences(seed: u64) -> (usize, Vec<String>) {
         args.extend(["-u", "n9"]);
     }
     let (mut cases, mut out) = (0, Vec::new());
-    for (program, linker) in LINKERS.iter().filter(|(program, _)| has(program)) {
+    for (program, linker) in LINKERS.iter().filter(|(program, _)| has_linker(program)) {
         let mut kinds: Vec<&str> = Vec::new();
         kinds.extend((!kind.is_empty()).then_some(kind));
         let link = kind.replace("--", "-");
@@ -229,7 +229,7 @@ fn debug_sections_of_dropped_groups_and_sections() {
     }
     for (name, source) in &sources {
         object(&lab, "part.o", source);
-        for (program, linker) in LINKERS.iter().filter(|(program, _)| has(program)) {
+        for (program, linker) in LINKERS.iter().filter(|(program, _)| has_linker(program)) {
             let args = ["use.o", "part.o"];
             let theirs = theirs(&lab, program, &args).expect("a linker that ends");
             assert_eq!(ours(&lab, linker, &args), theirs, "{linker}: {name}");
@@ -259,7 +259,7 @@ fn unwind_tables_of_dropped_functions() {
     let lab = Lab::new();
     for (start, is_direct) in [("f", true), ("f", false), ("0", true), ("0", false)] {
         object(&lab, "use.o", &with_exceptions(start, is_direct));
-        for (program, linker) in LINKERS.iter().filter(|(program, _)| has(program)) {
+        for (program, linker) in LINKERS.iter().filter(|(program, _)| has_linker(program)) {
             let theirs = theirs(&lab, program, &["use.o"]).expect("a linker that ends");
             assert_eq!(ours(&lab, linker, &["use.o"]), theirs, "{linker}: {start} {is_direct}");
         }
@@ -280,7 +280,7 @@ fn local_personality_routines() {
              nop\n.cfi_endproc\n.section .gcc_except_table,\"a\"\n.Ltable: .long typeinfo\n"
         );
         object(&lab, "use.o", &source);
-        for (program, linker) in LINKERS.iter().filter(|(program, _)| has(program)) {
+        for (program, linker) in LINKERS.iter().filter(|(program, _)| has_linker(program)) {
             // Without a table, the functions of a routine are unknown. GNU ld drops the routine
             // with its functions.
             if (start, table, *linker) == ("0", "", "gnu") {
@@ -302,7 +302,7 @@ fn sections_of_expressions_and_of_groups() {
         .section .data.h,\"awG\",@progbits,g,comdat\n.quad missing\n";
     object(&lab, "group.o", &format!(".globl _start\n_start: .quad h\n{group}"));
     for args in [&["dead.o", "--defsym=other=dead"][..], &["group.o"]] {
-        for (program, linker) in LINKERS.iter().filter(|(program, _)| has(program)) {
+        for (program, linker) in LINKERS.iter().filter(|(program, _)| has_linker(program)) {
             let theirs = theirs(&lab, program, args).expect("a linker that ends");
             assert_eq!(ours(&lab, linker, args), theirs, "{linker}: {args:?}");
         }
@@ -319,7 +319,7 @@ fn sections_that_start_symbols_mark() {
     ar(&lab, "rc", "liba.a", &["part.o"]);
     let files = ["use.o", "liba.a"];
     let kept = BTreeSet::from(["missing".to_owned()]);
-    for (program, linker) in LINKERS.iter().filter(|(program, _)| has(program)) {
+    for (program, linker) in LINKERS.iter().filter(|(program, _)| has_linker(program)) {
         let theirs = theirs(&lab, program, &files).expect("a linker that ends");
         assert_eq!(ours(&lab, linker, &files), theirs, "{linker}");
         assert_eq!(theirs == kept, *linker != "lld", "{linker}: {theirs:?}");
@@ -343,7 +343,7 @@ fn sections_that_exported_names_keep() {
     object(&lab, "unloaded.o", unloaded);
     let mut kept = BTreeSet::new();
     for files in [&["marked.o", "second.o"][..], &["hidden.o"], &["unloaded.o"]] {
-        for (program, linker) in LINKERS.iter().filter(|(program, _)| has(program)) {
+        for (program, linker) in LINKERS.iter().filter(|(program, _)| has_linker(program)) {
             let theirs = theirs(&lab, program, &[&["-shared"], files].concat());
             let theirs = theirs.expect("a linker that ends");
             let ours = ours(&lab, linker, &[&["--shared"], files].concat());
@@ -390,7 +390,7 @@ fn sections_that_shared_objects_keep() {
             &["use.o", "strong.o", "--as-needed", library],
             &["use.o", "--as-needed", library, "strong.o"],
         ] {
-            for (program, linker) in LINKERS.iter().filter(|(program, _)| has(program)) {
+            for (program, linker) in LINKERS.iter().filter(|(program, _)| has_linker(program)) {
                 let mut theirs = theirs(&lab, program, args).expect("a linker that ends");
                 let mut ours = ours(&lab, linker, args);
                 // A hidden name to which a shared object refers is another question.

@@ -1,7 +1,7 @@
 //! Objects and archives for these tests, made by the assembler and `ar`, and the answers of linkers
 //! and of the program under test as sets of members.
 
-use crate::support::{Lab, clean, linkaudit};
+use crate::support::{Lab, clean, has, linkaudit, skip};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,6 +14,15 @@ pub fn run(command: &mut Command) -> String {
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {error}");
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// True if a linker is installed. A comparison that lacks it counts as skipped.
+pub fn has_linker(program: &str) -> bool {
+    let is_there = has(program);
+    if !is_there {
+        skip(program, "this linker is not installed");
+    }
+    is_there
 }
 
 /// Assembles `source` into `name`.

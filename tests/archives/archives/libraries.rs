@@ -1,7 +1,7 @@
 //! Links with shared objects: the names that these and their needed libraries define, and their own
 //! undefined names. Each case is linked by lld 19, GNU ld and mold too.
 
-use super::kit::{archive, object, run, undefined};
+use super::kit::{archive, has_linker, object, run, undefined};
 use crate::support::{Lab, clean, has};
 use std::collections::BTreeSet;
 
@@ -50,7 +50,7 @@ pub(super) fn check(lab: &Lab, cases: &[Case<'_>]) {
         for (program, linker) in LINKERS.iter().filter(|(_, name)| ["all", name].contains(only)) {
             let (answer, _) = archive(&lab.root(), &[&["--linker", linker], &words[..]].concat());
             assert_eq!(undefined(&answer), expected, "{linker} {line}: {answer}");
-            if has(program) {
+            if has_linker(program) {
                 let options = words.iter().map(|word| match *word {
                     "--pie" => "-pie",
                     "--shared" => "-shared",

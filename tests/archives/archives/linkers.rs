@@ -2,7 +2,7 @@
 //! linker-defined names, discarded sections, and unreadable members. Each case links the same files
 //! with `-z defs` and compares linkaudit's answer.
 
-use super::kit::{ar, archive, object, run, undefined, unknown};
+use super::kit::{ar, archive, has_linker, object, run, undefined, unknown};
 use crate::support::{Lab, clean, has};
 use std::collections::BTreeSet;
 
@@ -127,7 +127,7 @@ fn undefined_names_are_those_of_linkers() {
             let (answer, _) = archive(&lab.root(), &args);
             let ours = undefined(&answer);
             for linker in ["ld.lld-19", "ld", "mold"] {
-                if !has(linker) || others.contains(&linker) {
+                if !has_linker(linker) || others.contains(&linker) {
                     continue;
                 }
                 cases += 1;
@@ -293,7 +293,7 @@ fn objects_of_another_machine_define_nothing() {
             let (answer, status) = archive(&lab.root(), &args);
             assert_eq!((undefined(&answer), status), (open.clone(), Some(1)), "{answer}");
             assert_eq!(answer["foreign"], 1, "{answer}");
-            if has(program) {
+            if has_linker(program) {
                 let mut link = clean(program);
                 let link = link.current_dir(lab.root()).args(["-shared", "-o", "/dev/null"]);
                 let output = link.args(["case.o", given]).output().expect("a linker runs");
@@ -338,7 +338,7 @@ fn linkers_refuse_members_of_another_machine() {
                 (&links.into(), Some(i32::from(!links))),
                 "{linker} {line}: {answer}"
             );
-            if has(program) {
+            if has_linker(program) {
                 let mut link = clean(program);
                 let link = link.current_dir(lab.root()).args(["-o", "/dev/null"]).args(&words);
                 let output = link.output().expect("a linker runs");
@@ -379,7 +379,7 @@ fn libraries_for_another_machine_are_skipped() {
                 let is_refused = linker == "lld";
                 assert_eq!(status, Some(i32::from(is_refused)), "{args:?} {answer}");
                 assert_eq!(answer["foreign"], usize::from(is_refused), "{args:?} {answer}");
-                if has(program) {
+                if has_linker(program) {
                     let mut link = clean(program);
                     let link = link.current_dir(lab.root()).args(["-shared", "-o", "/dev/null"]);
                     let output = link.args(words).output().expect("a linker runs");
@@ -431,7 +431,7 @@ fn names_in_scripts_are_found_as_linkers_find_them() {
                 file.iter().map(|file| lab.path(file).display().to_string()).collect();
             assert_eq!(needed, files, "{linker} {line}");
             assert_eq!(status, Some(0), "{linker} {line}");
-            if has(program) {
+            if has_linker(program) {
                 assert!(theirs(&lab, program, &words).is_empty(), "{program} {line}");
             }
         }

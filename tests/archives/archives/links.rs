@@ -29,8 +29,8 @@ mod gcc_lto;
 mod gnu;
 mod random;
 
-use super::kit::{ar, archive, object, run};
-use crate::support::{Lab, clean, has, skip};
+use super::kit::{ar, archive, has_linker, object, run};
+use crate::support::{Lab, clean, skip};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -393,7 +393,7 @@ fn compare(links: &[Link]) -> (usize, Vec<String>) {
     let mut files = Files::default();
     let lines: Vec<Vec<String>> = links.iter().map(|link| files.line(link)).collect();
     files.build(&lab);
-    for (program, _) in LINKERS.iter().filter(|(program, _)| !has(program)) {
+    for (program, _) in LINKERS.iter().filter(|(program, _)| !has_linker(program)) {
         skip("links", &format!("there is no {program}"));
     }
     let one = |at: usize| -> (usize, Vec<String>) {
@@ -401,7 +401,7 @@ fn compare(links: &[Link]) -> (usize, Vec<String>) {
         let (mut cases, mut wrong) = (0, Vec::new());
         for (program, linker) in LINKERS {
             let lazy = line.iter().any(|word| word == "--start-lib");
-            if !has(program) || link.except.contains(linker) || *linker == "gnu" && lazy {
+            if !has_linker(program) || link.except.contains(linker) || *linker == "gnu" && lazy {
                 continue;
             }
             let Some(mut theirs) = theirs(&lab, program, line, &format!("map{at}")) else {
@@ -573,7 +573,7 @@ fn unwind_tables_of_discarded_copies() {
 fn agree(lab: &Lab, line: &str, what: &str) -> usize {
     let line: Vec<String> = line.split(' ').map(str::to_owned).collect();
     let mut compared = 0;
-    for (program, linker) in LINKERS.iter().filter(|(program, _)| has(program)) {
+    for (program, linker) in LINKERS.iter().filter(|(program, _)| has_linker(program)) {
         let Some((_, theirs)) = theirs(lab, program, &line, "map") else { continue };
         let (_, ours) = ours(lab, linker, &line);
         assert_eq!(ours, theirs, "{linker}: {what}");

@@ -2,7 +2,7 @@
 //! programs, relocations of type NONE, and names of sections. lld 19 and mold link all objects,
 //! GNU ld those for x86. Also objects for several machines in one link.
 
-use super::kit::{ar, archive, object, run, undefined};
+use super::kit::{ar, archive, has_linker, object, run, undefined};
 use super::links::undefined_name;
 use crate::support::{Lab, clean, has, skip};
 use std::collections::BTreeSet;
@@ -68,7 +68,7 @@ fn linkers(triple: &str) -> Vec<(&'static str, &'static [&'static str], &'static
         "i386-linux-gnu" => out.push(("ld", &["-m", "elf_i386"], "gnu")),
         _ => {}
     }
-    out.retain(|(program, ..)| has(program));
+    out.retain(|(program, ..)| has_linker(program));
     out
 }
 
@@ -145,7 +145,7 @@ fn emulations_of_another_machine() {
                 archive(&lab.root(), &[&["-q", "--linker", linker], &words[..]].concat());
             let links = emulation == "elf_x86_64";
             assert_eq!(status, Some(i32::from(!links)), "{linker} {emulation}: {answer}");
-            if has(program) {
+            if has_linker(program) {
                 let mut link = clean(program);
                 let link = link.current_dir(lab.root()).args(["-o", "/dev/null"]).args(words);
                 let output = link.output().expect("a linker runs");
@@ -177,7 +177,7 @@ fn objects_without_an_abi() {
             let (answer, status) =
                 archive(&lab.root(), &[&["--linker", linker], &words[..]].concat());
             assert_eq!(status, Some(0), "{linker} {words:?}: {answer}");
-            if has(program) {
+            if has_linker(program) {
                 let mut link = clean(program);
                 let link = link.current_dir(lab.root()).args(["-o", "/dev/null"]).args(words);
                 let output = link.output().expect("a linker runs");

@@ -1,7 +1,7 @@
 //! Unusual kinds of archives, one by one: their content is read in every spelling of the format.
 
-use super::kit::{ar, archive, members, object, run, undefined};
-use crate::support::{Lab, clean, has};
+use super::kit::{ar, archive, has_linker, members, object, run, undefined};
+use crate::support::{Lab, clean};
 use serde_json::Value;
 
 /// `use.o` refers to `def`, which `def.o` defines.
@@ -162,7 +162,7 @@ fn a_symbol_with_an_empty_name() {
             let args = ["--linker", linker, "-e", "use", "use.o", "empty.a"];
             let (answer, status) = archive(&lab.root(), &args);
             assert_eq!(status, Some(i32::from(is_undefined)), "{linker} {refers}: {answer}");
-            if has(program) {
+            if has_linker(program) {
                 let mut link = clean(program);
                 let link = link.current_dir(lab.root()).args(["-o", "x", "-e", "use"]);
                 let output = link.args(["use.o", "empty.a"]).output().expect("a linker runs");
@@ -268,7 +268,7 @@ fn empty_inputs() {
             [&["main.o", "zero.o"][..], &["zero.o", "main.o"], &["main.o", "-L.", "-lnone"]]
         {
             let ours = lab.linkaudit(&[&["archive", "--linker", linker], inputs].concat());
-            if has(program) {
+            if has_linker(program) {
                 let mut link = clean(program);
                 link.current_dir(lab.root()).args(["-o", "out"]).args(inputs);
                 let theirs = link.output().expect("a linker runs").status.success();
@@ -381,7 +381,7 @@ fn whole_archives_with_other_files() {
                 assert_eq!(status, Some(i32::from(!links)), "{linker} {words:?}: {answer}");
                 let rejected = answer["rejected"].as_array().expect("rejected");
                 assert_eq!(rejected.is_empty(), links, "{linker} {words:?}: {answer}");
-                if has(program) {
+                if has_linker(program) {
                     let mut link = clean(program);
                     let link = link.current_dir(lab.root()).args(["-o", "/dev/null"]).args(&words);
                     let output = link.output().expect("a linker runs");
@@ -416,7 +416,7 @@ fn members_of_archives_in_thin_archives() {
         assert_eq!(undefined(&answer).contains("f"), open == Some(true), "{linker}: {answer}");
         let rejected = answer["rejected"].as_array().expect("rejected");
         assert_eq!(rejected.len(), if open.is_none() { 2 } else { 0 }, "{linker}: {answer}");
-        if has(program) {
+        if has_linker(program) {
             let mut link = clean(program);
             let link = link.current_dir(lab.root()).args(["-o", "/dev/null"]).args(words);
             let output = link.output().expect("a linker runs");
@@ -462,7 +462,7 @@ fn names_of_cut_archives_are_unknown() {
         assert_eq!(status, Some(if is_listed { 1 } else { 3 }), "{context}: {answer}");
     }
     // lld and GNU ld do not say that a name is undefined: they refuse the archive.
-    for program in ["ld.lld-19", "ld"].into_iter().filter(|program| has(program)) {
+    for program in ["ld.lld-19", "ld"].into_iter().filter(|program| has_linker(program)) {
         let mut link = clean(program);
         let link = link.current_dir(lab.root()).args(["-o", "/dev/null", "case.o", "p/libfg.a"]);
         let output = link.output().expect("a linker runs");

@@ -1,7 +1,7 @@
 //! Options of linkers on the line: their spellings, repeated and opposite options, options without
 //! effect, and options that are refused. The linkers that know an option link the same files.
 
-use super::kit::{ar, archive, object, run, undefined};
+use super::kit::{ar, archive, has_linker, object, run, undefined};
 use super::libraries::{LINKERS, check, code, theirs};
 use crate::support::{Lab, clean, has};
 use std::collections::BTreeSet;
@@ -96,7 +96,7 @@ fn exporting_without_dropping_sections() {
         let (answer, _) = archive(&lab.root(), &[&["-q", "--linker", linker], &words[..]].concat());
         let missing = BTreeSet::from(["missing".to_owned()]);
         assert_eq!(undefined(&answer), missing, "{linker}");
-        if has(program) {
+        if has_linker(program) {
             assert_eq!(theirs(&lab, program, &words), missing, "{program}");
         }
     }
@@ -132,7 +132,7 @@ fn options_without_effect() {
                 assert_eq!(undefined(&answer), expected, "{linker} {words:?}");
                 assert_eq!(status, Some(1), "{linker} {words:?}");
                 // GNU ld refuses `-plugin-opt` without a plugin.
-                if has(program) && !words.contains(&"-plugin-opt=x") {
+                if has_linker(program) && !words.contains(&"-plugin-opt=x") {
                     assert_eq!(theirs(&lab, program, &words), expected, "{program} {words:?}");
                 }
             }

@@ -1,9 +1,9 @@
 //! Shared objects, programs and version scripts as inputs, which some linkers reject. Each case
 //! is linked by lld 19, GNU ld and mold too.
 
-use super::kit::{ar, archive, object, run};
+use super::kit::{ar, archive, has_linker, object, run};
 use super::libraries::{LINKERS, code, shared};
-use crate::support::{Lab, clean, has};
+use crate::support::{Lab, clean};
 
 /// A line, and the linkers that accept it.
 type Case = (&'static str, &'static [&'static str]);
@@ -23,7 +23,7 @@ fn check(lab: &Lab, cases: &[Case], reason: &str) {
                 rejected.iter().filter_map(|one| one["reason"].as_str()).collect();
             assert!(reasons.iter().all(|found| *found == reason), "{linker} {line}: {answer}");
             assert_eq!(reasons.is_empty(), links, "{linker} {line}: {answer}");
-            if has(program) {
+            if has_linker(program) {
                 let mut link = clean(program);
                 let link = link.current_dir(lab.root()).args(["-o", "out"]).args(&words);
                 let output = link.output().expect("a linker runs");
@@ -186,7 +186,7 @@ fn thread_local_and_ordinary_symbols() {
             let says = error.contains("tls reference") || error.contains("tls definition");
             let says = says || error.contains("tls attribute mismatch");
             let expected = !accepted.contains(&linker);
-            if has(program) {
+            if has_linker(program) {
                 assert_eq!(says, expected, "{program} {line}: {error}");
             }
             let (answer, status) = archive(&lab.root(), &[&["--linker", linker], &*words].concat());
@@ -222,7 +222,7 @@ fn shared_objects_in_archives() {
         let words: Vec<&str> = line.split(' ').collect();
         for (program, linker) in LINKERS {
             let expected = links.contains(&linker);
-            if has(program) {
+            if has_linker(program) {
                 let mut link = clean(program);
                 let link = link.current_dir(lab.root()).args(["-o", "out"]).args(&words);
                 let output = link.output().expect("a linker runs");

@@ -1,9 +1,9 @@
 //! Commands about symbols in linker scripts, and functions in expressions. Each case is linked by
 //! lld 19, GNU ld and mold too.
 
-use super::kit::{ar, object, run};
+use super::kit::{ar, has_linker, object, run};
 use super::libraries::{LINKERS, check, code, shared, theirs};
-use crate::support::{Lab, clean, has, linkaudit};
+use crate::support::{Lab, clean, linkaudit};
 
 fn lab() -> Lab {
     let lab = Lab::new();
@@ -171,7 +171,7 @@ fn scripts_without_inputs() {
                 Some(i32::from(expected.is_some())),
                 "{linker} {name}"
             );
-            if has(program) {
+            if has_linker(program) {
                 let names: Vec<String> =
                     theirs(&lab, program, &["s.o", name]).into_iter().collect();
                 assert_eq!(names, expected.into_iter().collect::<Vec<_>>(), "{program} {name}");
@@ -187,7 +187,7 @@ fn scripts_without_inputs() {
         let output = lab.linkaudit(&["archive", "--linker", linker, "s.o", name]);
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && error.contains(said), "{error}");
-        if has(program) {
+        if has_linker(program) {
             let mut link = clean(program);
             link.current_dir(lab.root()).args(["-o", "out", "s.o", name]);
             assert!(!link.output().expect("a linker runs").status.success(), "{program} {name}");
@@ -385,7 +385,7 @@ fn commas_between_files() {
         for command in ["INPUT", "GROUP"] {
             lab.write("list.ld", format!("{command}({list})\n"));
             for (program, linker) in [("ld.lld-19", "lld"), ("ld", "gnu"), ("mold", "mold")] {
-                if !has(program) {
+                if !has_linker(program) {
                     continue;
                 }
                 let mut link = clean(program);

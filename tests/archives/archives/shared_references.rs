@@ -1,9 +1,9 @@
 //! References of shared objects to names of the output: those that it does not export, and those
 //! that `--wrap` redirects.
 
-use super::kit::{ar, archive, object, run, undefined};
+use super::kit::{ar, archive, has_linker, object, run, undefined};
 use super::libraries::{LINKERS, check, code, shared, theirs};
-use crate::support::{Lab, clean, has};
+use crate::support::{Lab, clean};
 use std::collections::BTreeSet;
 
 /// lld and GNU ld report a name with restricted visibility to which a shared object refers.
@@ -90,7 +90,7 @@ fn options_may_hide_exported_names() {
                 assert_eq!(output.status.code(), Some(status), "{linker} {line}: {error}");
                 let refusal = format!("error: {option}: may hide symbols");
                 assert_eq!(error.contains(&refusal), !is_accepted, "{linker} {line}: {error}");
-                if has(program) {
+                if has_linker(program) {
                     let expected: BTreeSet<String> =
                         (!is_accepted).then(|| "f".to_owned()).into_iter().collect();
                     assert_eq!(theirs(&lab, program, &words), expected, "{program} {line}");
@@ -203,7 +203,7 @@ fn libraries_behind_the_inputs() {
         let line = [&["--quiet", "--linker", linker], &words[..]].concat();
         let (answer, status) = archive(&lab.root(), &line);
         assert_eq!(status, Some(0), "{linker}: {answer}");
-        assert!(!has(program) || theirs(&lab, program, &words).is_empty(), "{program}");
+        assert!(!has_linker(program) || theirs(&lab, program, &words).is_empty(), "{program}");
     }
     let line = ["--linker", "gnu", "case.o", "libz1.so", "-rpath-link", "d"];
     let (answer, _) = archive(&lab.root(), &line);

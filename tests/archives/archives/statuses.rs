@@ -1,16 +1,16 @@
 //! Links that linkers refuse because of options, scripts or visibility. Only the exit status is
 //! compared with that of lld 19, GNU ld and mold.
 
-use super::kit::{ar, object, run};
+use super::kit::{ar, has_linker, object, run};
 use super::libraries::{LINKERS, code, shared};
-use crate::support::{Lab, clean, has};
+use crate::support::{Lab, clean};
 
 /// Links a line with the linkers in `names`. linkaudit must refuse it if the linker does.
 #[track_caller]
 fn same(lab: &Lab, names: &str, line: &str) {
     let words: Vec<&str> = line.split(' ').collect();
     for (program, linker) in LINKERS.iter().filter(|(_, name)| names.contains(name)) {
-        if !has(program) {
+        if !has_linker(program) {
             continue;
         }
         let mut link = clean(program);

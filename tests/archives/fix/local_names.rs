@@ -164,7 +164,7 @@ fn tentative_definitions() {
                 "{own} {others}: {text}"
             );
         }
-        for linker in ["ld.bfd", "ld.lld", "mold"].into_iter().filter(|linker| has(linker)) {
+        for linker in installed("tentative_definitions", &["ld.bfd", "ld.lld", "mold"]) {
             let link = format!("{linker} -shared -o out.so lib.o parts/libg.a");
             let links = lab.sh(&format!("{link} 2>/dev/null")).status.success();
             assert_eq!(links, is_accepted, "{own} {others}: {link}");
@@ -194,7 +194,7 @@ fn references_to_names_of_the_file() {
     ] {
         object(&lab, "own.o", source);
         for (linker, said) in ["ld.bfd", "ld.lld"].into_iter().zip(said) {
-            if !has(linker) {
+            if installed("references_to_names_of_the_file", &[linker]).is_empty() {
                 continue;
             }
             let link = format!("{linker} -shared {options} own.o");

@@ -2,7 +2,7 @@
 //! (`-fno-fat-lto-objects`). GNU ld and mold read it with GCC's plugin; lld cannot.
 
 use super::{Answer, Link, compare, member, undefined_name, without_objects};
-use crate::archives::kit::{ar, archive, object, run, undefined, unknown};
+use crate::archives::kit::{ar, archive, has_linker, object, run, undefined, unknown};
 use crate::support::{Lab, clean, has, skip};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -247,7 +247,7 @@ fn definitions_that_only_wrapped_references_need() {
         ("mold", "bn.o v.a f.a", "foo"),
         ("mold", "bn.o v.o f.o", ""),
     ] {
-        if linker == "mold" && !has("mold") {
+        if linker == "mold" && !has_linker("mold") {
             continue;
         }
         let line = format!("--wrap=foo {line}");
