@@ -9,7 +9,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::ser::Formatter;
 use std::borrow::Cow;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Write as _};
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -19,6 +19,20 @@ use std::sync::Arc;
 /// The part of a path after its last slash.
 pub fn last_part(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
+}
+
+/// The directory and the last component of a path, as `parent` and `file_name` give them. A plain
+/// path is cut at its last slash, which takes a tenth of the time.
+pub fn directory_and_name(path: &Path) -> Option<(&Path, &OsStr)> {
+    let bytes = path.as_os_str().as_bytes();
+    if let Some(at) = memchr::memrchr(b'/', bytes).filter(|at| *at > 0) {
+        let (dir, name) = (&bytes[..at], &bytes[at + 1..]);
+        let is_plain = !matches!(name, b"" | b"." | b"..");
+        if is_plain && !dir.ends_with(b"/") && !dir.ends_with(b"/.") {
+            return Some((Path::new(OsStr::from_bytes(dir)), OsStr::from_bytes(name)));
+        }
+    }
+    path.parent().zip(path.file_name())
 }
 
 /// Number of leading components that both paths share.
@@ -328,6 +342,8 @@ pub(crate) fn did_you_mean<'a>(
 #[cfg(test)]
 mod tests {
     use super::{is_demangled, json, shell, show};
+    use std::ffi::OsStr;
+    use std::path::Path;
 
     #[test]
     fn names_that_demanglers_write() {
@@ -356,6 +372,24 @@ mod tests {
         let acts = |c: char| c.is_control() || super::is_deceptive(c);
         assert_eq!(text.chars().filter(|c| acts(*c)).count(), 0);
         assert_eq!(serde_json::from_str::<String>(&text).expect("JSON"), all);
+    }
+
+    #[test]
+    fn the_parts_of_a_path_are_those_of_the_standard_library() {
+        let parts = ["", "/", "//", "a", ".", "..", "b.so"];
+        let mut compared = 0;
+        for text in parts.iter().flat_map(|a| parts.map(|b| [*a, b].concat())) {
+            for text in parts.map(|end| [&text, "/", end].concat()) {
+                let path = Path::new(&text);
+                let expected = path.parent().zip(path.file_name());
+                let found = super::directory_and_name(path);
+                let bytes =
+                    |(dir, name): (&Path, &OsStr)| (dir.as_os_str().to_owned(), name.to_owned());
+                assert_eq!(found.map(bytes), expected.map(bytes), "{text}");
+                compared += 1;
+            }
+        }
+        assert_eq!(compared, 343);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::text::last_part;
 use crate::tree::walk::{GivenPath, ListedNames};
 use crate::tree::{DirEntryKind, EntryType, Tree};
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// Directories of kernel file systems. The search skips them, because they hold many names and
@@ -91,8 +92,14 @@ impl Candidates {
                 wanted.entry(prefix).or_default().insert(name.to_owned());
             }
         }
+        // There may be as many prefixes as files, so the files are filtered once.
+        let all: FastSet<&[u8]> = missing.iter().map(|missing| last_part(&missing.name)).collect();
+        let files = corpus.files.into_iter();
+        let known: Vec<&FileFacts> = files
+            .filter(|facts| all.contains(last_part(facts.path.as_os_str().as_bytes())))
+            .collect();
         for (prefix, mut names) in wanted {
-            self.take_known((tree, corpus), &prefix, &mut names, missing);
+            self.take_known((tree, corpus, &known), &prefix, &mut names, missing);
             if walked.covers(tree, &prefix) {
                 walked.met.narrow(&mut names);
             }
@@ -102,18 +109,19 @@ impl Candidates {
         }
     }
 
-    /// Adds the files in the corpus that have one of `names` and are below the prefix, and removes
-    /// the names of these files from `names`. A listing would find these files too, at a cost that
+    /// Adds the files among `known` that have one of `names` and are below the prefix, and removes
+    /// the names of these files from `names`. `known` has the files of the corpus with the name of
+    /// a missing library. A listing would find these files too, at a cost that
     /// grows with the prefix. If one of these files is for another machine, its name stays in
     /// `names`: the prefix may have another file of this name.
     fn take_known(
         &mut self,
-        (tree, corpus): (&dyn Tree, &Corpus),
+        (tree, corpus, known): (&dyn Tree, &Corpus, &[&FileFacts]),
         prefix: &Path,
         names: &mut FastSet<OsString>,
         missing: &[MissingNeed],
     ) {
-        for facts in &corpus.files {
+        for facts in known {
             let path = &*facts.path;
             let (Some(name), Some(dir)) = (path.file_name(), path.parent()) else { continue };
             if names.contains(name) && is_listed(tree, dir, prefix) {
@@ -299,7 +307,6 @@ fn serves(corpus: &Corpus, facts: &FileFacts, name: &OsStr, missing: &[MissingNe
 
 /// The part of a needed name after the last slash; `None` if it is empty.
 fn file_name(library: &[u8]) -> Option<&OsStr> {
-    use std::os::unix::ffi::OsStrExt as _;
     Some(last_part(library)).filter(|name| !name.is_empty()).map(OsStr::from_bytes)
 }
 

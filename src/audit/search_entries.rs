@@ -112,8 +112,11 @@ pub(super) fn find(
     // which it is opened.
     let mut met: FastSet<(FileId, StrId)> = FastSet::default();
     let mut probes = Probes { tree, plan, prefixes, known: FastMap::default() };
+    let mut links = FastSet::default();
     for (root, closure) in resolved.closures.roots.entries() {
-        for (module, file) in closure.in_scope() {
+        // Entry points that share a link map load the same libraries by the same paths.
+        let is_new = links.insert(closure.links_id());
+        for (module, file) in closure.in_scope().filter(|(module, _)| is_new || *module == ROOT) {
             let facts = &corpus.files[file];
             let list = facts.object().and_then(|object| object.search_path());
             let path = closure.module(module).path;

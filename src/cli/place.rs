@@ -101,6 +101,9 @@ impl<'a> AuditedSystem<'a> {
 
     /// The installed path of a file below a stage; `None` for any other path.
     fn in_stage(&self, path: &Path) -> Option<PathBuf> {
+        if self.stages.is_empty() {
+            return None;
+        }
         let full = without_dots(&self.here.join(path));
         let below = |stage: &Stage| {
             let typed = without_dots(&self.here.join(&stage.typed));

@@ -114,13 +114,16 @@ struct DiagnosisBuilder<'a> {
 /// index of the reference.
 type ExplainedReference = ((FileId, StrId), u16);
 
-/// Keeps the first entry of each symbol, and sorts the entries by symbol.
-fn first_of_each<T>(list: &mut Vec<(SymbolKey, T)>) {
-    // The sort compares one 64-bit number instead of a pair.
-    list.arrange_by_key(|((file, symbol), _)| {
-        ((file.index() as u64) << 32) | u64::from(symbol.number())
-    });
-    list.dedup_by_key(|(key, _)| *key);
+/// Keeps the first entry of each symbol, and sorts the entries by symbol. The lists have an entry
+/// for each reference under each entry point, so numbers are sorted instead of entries.
+fn first_of_each<T: Copy>(list: &mut Vec<(SymbolKey, T)>) {
+    let number =
+        |(file, symbol): SymbolKey| ((file.index() as u64) << 32) | u64::from(symbol.number());
+    let numbered = list.iter().enumerate().map(|(at, (key, _))| (number(*key), at));
+    let mut places: Vec<(u64, usize)> = numbered.collect();
+    places.sort_unstable();
+    places.dedup_by_key(|(number, _)| *number);
+    *list = places.into_iter().map(|(_, at)| list[at]).collect();
 }
 
 impl DiagnosisBuilder<'_> {

@@ -17,6 +17,7 @@ use crate::format::gpu::{Depth, DeviceCode};
 use crate::format::{Defect, Table, elf};
 use crate::id::{FastMap, FastSet, FileId};
 use crate::parallel;
+use crate::text::directory_and_name;
 use crate::tree::walk::{GivenPath, UnreadablePath, WalkedName, describe};
 use crate::tree::{EntryType, Errno, LinkTargets, Stat, Tree};
 use std::os::unix::ffi::OsStrExt as _;
@@ -434,7 +435,7 @@ impl<'t> Collector<'t> {
     /// `path` with links resolved. If `is_link` is false, the last component is not a link. Then
     /// only the directory is resolved, and each directory only once.
     fn real_path(&mut self, path: &Path, is_link: bool) -> Result<PathBuf, Errno> {
-        if let (Some(dir), Some(name), false) = (path.parent(), path.file_name(), is_link) {
+        if let Some((dir, name)) = directory_and_name(path).filter(|_| !is_link) {
             let known = self.last_dir.as_ref();
             if known.is_none_or(|(last, _)| last.as_os_str() != dir.as_os_str()) {
                 self.last_dir = Some((dir.to_path_buf(), self.real_dir(dir)));

@@ -12,6 +12,7 @@ use super::{
     SymbolAt, VersionLimit, Waiver, show, value_errors,
 };
 use crate::catalogue::{Catalogue, Level, renamed};
+use crate::id::FastMap;
 use crate::order::Arrange as _;
 use crate::text::show;
 use std::collections::BTreeMap;
@@ -336,6 +337,10 @@ impl PolicyBuilder<'_> {
     fn hosts(&mut self, root: &Table) -> Vec<HostEntry> {
         let mut seen = SeenTexts::new();
         let mut out = Vec::new();
+        let mut named: FastMap<Option<&str>, usize> = FastMap::default();
+        for table in root.tables("host") {
+            *named.entry(table.text("name")).or_default() += 1;
+        }
         for table in root.tables("host") {
             let host = HostEntry {
                 name: table.text("name").unwrap_or_default().to_owned(),
@@ -351,7 +356,8 @@ impl PolicyBuilder<'_> {
                 origin: self.origin(&table.span),
             };
             self.needs_one(table, "host", "recognises no plugin");
-            if !table.partial {
+            // Only entries of one name can be equal, and the text of an entry may be long.
+            if !table.partial && named[&table.text("name")] > 1 {
                 self.once(&mut seen, "this host", &show::host_text(&host), &table.span);
             }
             out.push(host);

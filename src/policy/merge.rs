@@ -18,7 +18,7 @@ impl Policy {
         self.set(later.levels);
         put_last(&mut self.version_limits, later.version_limits, |limit| limit.family.clone());
         self.append_waivers(later.waivers);
-        unite(&mut self.hosts, later.hosts, show::host_text);
+        unite(&mut self.hosts, later.hosts, host_key);
         unite(&mut self.archives, later.archives, show::archive_text);
         unite(&mut self.required_files, later.required_files, |file| file.path.text().to_owned());
         self.required_files.arrange_by(|a, b| a.list.cmp(&b.list));
@@ -112,6 +112,14 @@ fn demand(symbol: &SymbolAt) -> [String; 3] {
         |pattern: &Option<Pattern>| pattern.as_ref().map(|pattern| pattern.text().to_owned());
     let [path, library] = [&symbol.path, &symbol.library].map(|p| text(p).unwrap_or_default());
     [path, library, symbol.symbol.text().to_owned()]
+}
+
+/// All that an entry says about a host, except its origin.
+fn host_key(host: &HostEntry) -> impl Ord + use<> {
+    let lists = [&host.plugins, &host.exports, &host.symbols];
+    let texts = |list: &Vec<Pattern>| list.iter().map(|one| one.text().to_owned()).collect();
+    let lists: [Vec<String>; 3] = lists.map(texts);
+    (host.name.clone(), lists, host.executable.clone(), host.loads.clone(), host.list.clone())
 }
 
 /// Adds entries with new keys. If two entries have the same key, the entry whose origin sorts first

@@ -16,8 +16,13 @@ impl ProviderEntry {
 
     /// True if the entry matches the symbol.
     pub fn claims(&self, symbol: &[u8]) -> bool {
-        let fixed = self.symbol.split('{').next().unwrap_or_default();
-        symbol.starts_with(fixed.as_bytes()) && self.archive_of(symbol).is_some()
+        // Most symbols differ in the first byte from most entries.
+        let pattern = self.symbol.as_bytes();
+        let may_match = matches!(pattern.first(), Some(b'{')) || pattern.first() == symbol.first();
+        may_match && {
+            let fixed = memchr::memchr(b'{', pattern).unwrap_or(pattern.len());
+            symbol.starts_with(&pattern[..fixed]) && self.archive_of(symbol).is_some()
+        }
     }
 
     /// The bare name of the archive that defines `symbol`; `None` if the entry does not match the

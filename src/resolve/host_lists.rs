@@ -9,7 +9,9 @@ use crate::facts::plugins::can_be_plugin;
 use crate::facts::{FactStore, Need};
 use crate::id::{FastSet, FileId};
 use crate::plan::Plan;
+use crate::text::directory_and_name;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -98,11 +100,13 @@ fn directories<'s>(
     audited: &[FileId],
     shared: &[FileId],
 ) -> BTreeMap<&'s Path, Vec<FileId>> {
-    let dir = |file: &FileId| store.file(*file).real.parent();
-    let with_libraries: FastSet<&Path> = shared.iter().filter_map(dir).collect();
+    let dir = |file: &FileId| Some(directory_and_name(&store.file(*file).real)?.0);
+    // The hash of a path takes longer, because it splits the path.
+    let text = |file: &FileId| dir(file).map(Path::as_os_str);
+    let with_libraries: FastSet<&OsStr> = shared.iter().filter_map(text).collect();
     let mut out: BTreeMap<&Path, Vec<FileId>> = BTreeMap::new();
     for program in audited.iter().filter(|file| is_program(store, **file)) {
-        if let Some(dir) = dir(program).filter(|dir| with_libraries.contains(dir)) {
+        if let Some(dir) = dir(program).filter(|dir| with_libraries.contains(dir.as_os_str())) {
             out.entry(dir).or_default().push(*program);
         }
     }
@@ -118,7 +122,7 @@ fn listed(store: &dyn FactStore, dir: &Path, list: &str) -> Result<Vec<PathBuf>,
     let names = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
     let is_name = |name: &&[u8]| !name.contains(&b'/') && !name.contains(&0);
     let names = names.filter(is_name).take(MOST_LISTED);
-    Ok(names.map(|name| dir.join(std::ffi::OsStr::from_bytes(name))).collect())
+    Ok(names.map(|name| dir.join(OsStr::from_bytes(name))).collect())
 }
 
 /// The programs that contain the name of the list, and may therefore read the list. Only the part

@@ -9,7 +9,7 @@ use super::start::Start;
 use crate::facts::plugins::{can_be_plugin, is_plugin};
 use crate::facts::{FactStore, Need, PathState};
 use crate::format::elf::{Object, Role};
-use crate::id::{FastMap, FileId};
+use crate::id::{FastMap, FastSet, FileId};
 use crate::order;
 use crate::order::Arrange as _;
 use crate::package::{Located, Prefixes};
@@ -105,7 +105,11 @@ impl HostPrograms {
         let audited: Vec<FileId> = audited.collect();
         // Without host programs, only objects that need a library of `[[host]] loads` are
         // candidates.
-        let concerns = |object: &Object| by_programs || needs_loaded(plan, object);
+        let loads = plan.policy.hosts.iter().flat_map(|entry| &entry.loads);
+        let loads: FastSet<&[u8]> = loads.map(|path| last_part(path.as_bytes())).collect();
+        let needs_loaded =
+            |object: &Object| object.needs.iter().any(|need| loads.contains(object.str(need.name)));
+        let concerns = |object: &Object| by_programs || needs_loaded(object);
         let read = audited.iter().map(|file| (*file, store.file(*file)));
         let candidates: Vec<PluginCandidate> = read
             .filter(|(_, facts)| {
@@ -312,11 +316,6 @@ pub(super) fn is_program(store: &dyn FactStore, file: FileId) -> bool {
 pub(super) fn library_at(store: &dyn FactStore, place: PathState) -> Option<FileId> {
     let PathState::File(file) = place else { return None };
     store.object(file).is_some_and(can_be_plugin).then_some(file)
-}
-
-/// True if the object needs a library of a `[[host]] loads` list.
-fn needs_loaded(plan: &Plan, object: &Object) -> bool {
-    plan.policy.hosts.iter().any(|entry| needed_of(object, &entry.loads).next().is_some())
 }
 
 /// The `paths` whose file name is a DT_NEEDED of the object.

@@ -6,8 +6,7 @@ use super::plugin::Plugin;
 use crate::facts::View;
 use crate::facts::providers::defined;
 use crate::format::archive::RequestedNames;
-use crate::id::{FastMap, FileId, RootId};
-use crate::order::Arrange as _;
+use crate::id::{FastMap, FileId, IdSet, RootId};
 use crate::parallel;
 use std::path::Path;
 
@@ -21,6 +20,8 @@ pub(super) struct Hosted<'a, 'n> {
     names: &'n RequestedNames,
     /// By file: the requested symbols that it defines, memoised.
     defined: FastMap<FileId, Vec<&'a [u8]>>,
+    /// The files in `defined` without symbols: nearly all.
+    empty: IdSet<FileId>,
     /// Symbols of plugins and of the libraries that they load. The keys are the directory of the
     /// plugin and the parent of this directory.
     by_dir: FastMap<&'a Path, DefinersByName<'a>>,
@@ -37,6 +38,7 @@ impl<'a, 'n> Hosted<'a, 'n> {
             source,
             names,
             defined: FastMap::default(),
+            empty: IdSet::default(),
             by_dir: FastMap::default(),
             plugins_by_dir: FastMap::default(),
             programs: FastMap::default(),
@@ -47,10 +49,12 @@ impl<'a, 'n> Hosted<'a, 'n> {
     pub(super) fn insert_all(&mut self, roots: &[RootId]) {
         let DiagnosisInput { view, closures, .. } = self.source;
         let found = roots.iter().flat_map(|root| closures.roots[*root].found());
-        let mut files: Vec<FileId> = found.map(|(_, file)| file).collect();
-        files.arrange();
-        files.dedup();
+        let mut seen = IdSet::default();
+        let files = found.map(|(_, file)| file).filter(|file| seen.insert(*file));
+        let files: Vec<FileId> = files.collect();
         let found = parallel::map(&files, |file| names_of(view, *file, self.names));
+        let empty = files.iter().zip(&found).filter(|(_, names)| names.is_empty());
+        self.empty.extend(empty.map(|(file, _)| *file));
         self.defined.extend(files.into_iter().zip(found));
         for root in roots {
             self.insert_with_libraries(*root);
@@ -85,7 +89,7 @@ impl<'a, 'n> Hosted<'a, 'n> {
         let DiagnosisInput { view, closures, .. } = self.source;
         let closure = &closures.roots[root];
         let dir = dir(self.source, closure.root.file);
-        for (_, file) in closure.found() {
+        for (_, file) in closure.found().filter(|(_, file)| !self.empty.contains(*file)) {
             let names = self.names;
             let found = self.defined.entry(file).or_insert_with(|| names_of(view, file, names));
             for dir in dir.ancestors().take(2) {

@@ -4,6 +4,7 @@
 use super::super::{DiagnosisInput, stem};
 use crate::id::FileId;
 use crate::resolve::Closure;
+use crate::text::directory_and_name;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -11,12 +12,12 @@ use std::path::Path;
 /// The directory that contains a file.
 pub(super) fn dir(source: DiagnosisInput<'_>, file: FileId) -> &Path {
     let path: &Path = &source.view.file(file).path;
-    path.parent().unwrap_or(path)
+    directory_and_name(path).map_or(path, |(dir, _)| dir)
 }
 
 /// True for a file in a default directory of the loader.
 pub(super) fn is_default(source: DiagnosisInput<'_>, closure: &Closure, path: &Path) -> bool {
-    let dir = path.parent().unwrap_or(path).as_os_str().as_encoded_bytes();
+    let dir = directory_and_name(path).map_or(path, |(dir, _)| dir).as_os_str().as_encoded_bytes();
     let mut system = source.loaders.get(closure.root.loader).system_dirs.iter();
     system.any(|known| source.strings.text(*known).strip_suffix(b"/") == Some(dir))
 }

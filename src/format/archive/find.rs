@@ -62,6 +62,7 @@ impl RequestedNames {
 
     /// True if a requested name has this GNU hash, apart from the lowest bit. That bit of `hash`
     /// must be 0, because GNU hash tables use it as an end mark.
+    #[inline]
     pub fn may_contain(&self, hash: u32) -> bool {
         let (word, bit) = seen(hash);
         self.seen.get(word).is_some_and(|seen| seen & bit != 0) && self.hashes.contains(&hash)

@@ -271,14 +271,17 @@ impl Tables {
     /// symbol's name without the lowest bit. Returns false if the object has no GNU hash table.
     pub fn each_gnu_hash(&self, mut visit: impl FnMut(u32, SymbolIndex)) -> bool {
         let HashTable::Gnu { chains, base, translation, .. } = &self.hash else { return false };
-        let words = self.bytes[chains.clone()].chunks_exact(4);
-        for (symbol, word) in (*base..=u32::MAX).zip(words) {
-            if symbol >= self.count {
-                break;
-            }
-            if let Some(symbol) = self.translate(translation.as_ref(), *base, symbol) {
-                visit(self.to_u32(word) & !1, SymbolIndex::new(symbol));
-            }
+        let order = if self.big { u32::from_be_bytes } else { u32::from_le_bytes };
+        let words = self.bytes[chains.clone()].as_chunks::<4>().0;
+        let hashes = words.iter().map(|word| order(*word) & !1);
+        let symbols = (*base..self.count).zip(hashes);
+        match translation {
+            None => symbols.for_each(|(symbol, hash)| visit(hash, SymbolIndex::new(symbol))),
+            Some(table) => symbols.for_each(|(symbol, hash)| {
+                if let Some(symbol) = self.translate(Some(table), *base, symbol) {
+                    visit(hash, SymbolIndex::new(symbol));
+                }
+            }),
         }
         true
     }

@@ -10,10 +10,16 @@
 use super::header::{Header, endian};
 use super::{Object, Role, machine};
 use crate::text::last_part;
+use memchr::memmem::Finder;
 use object::elf;
 use object::read::elf::NoteIterator;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::LazyLock;
+
+/// Finds the directory of firmware in a path. The finder is made once, because the paths of all
+/// files are searched several times.
+static FIRMWARE: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(b"/lib/firmware/"));
 
 /// The kind of a foreign file. Such a file is counted but not audited, because no known rules of a
 /// Linux loader apply to it.
@@ -300,8 +306,7 @@ impl Foreign {
         if object.role == Role::Relocatable && path.ends_with(b".ko") {
             return Some(Self::KernelModule);
         }
-        let below = |dir: &[u8]| memchr::memmem::find(path, dir).is_some();
-        if below(b"/lib/firmware/") && object.role != Role::Program {
+        if object.role != Role::Program && FIRMWARE.find(path).is_some() {
             return Some(Self::Firmware);
         }
         object.foreign
