@@ -189,6 +189,15 @@ impl Run<'_> {
         self.operand(word).filter(|_| is_set || word.keyword().is_empty())
     }
 
+    /// True for a word in the style of variables, such as `FLAVOR` or `my_FLAVOR`, if the file sets
+    /// no variable of this name.
+    fn may_be_variable(&self, word: &Words) -> bool {
+        let text = word.keyword();
+        let end = text.rsplit(|b| *b == b'_').next().unwrap_or_default();
+        let is_upper = end.iter().any(u8::is_ascii_uppercase);
+        is_upper && !end.iter().any(u8::is_ascii_lowercase) && self.state.get(text).is_none()
+    }
+
     fn compare(&self, first: &Words, operator: &[u8], second: &Words) -> Option<Truth> {
         let is_system =
             |name: &[u8]| matches!(name, b"CMAKE_SYSTEM_NAME" | b"${CMAKE_SYSTEM_NAME}");
@@ -210,7 +219,12 @@ impl Run<'_> {
             };
         }
         match operator {
-            b"STREQUAL" => Some(Truth::from(self.first_operand(first)? == self.operand(second)?)),
+            b"STREQUAL" => {
+                let is_equal = self.first_operand(first)? == self.operand(second)?;
+                // Another file may set a variable with the name of the second operand.
+                let is_text = is_equal || !self.may_be_variable(second);
+                is_text.then_some(Truth::from(is_equal))
+            }
             b"MATCHES" => {
                 let text = self.first_operand(first)?;
                 self.is_match(second.text()?, &text).map(Truth::from)
