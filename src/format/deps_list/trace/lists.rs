@@ -3,7 +3,7 @@
 use super::arguments::{Words, joined, touching};
 use super::commands::fits;
 use super::run::Run;
-use super::value::{Word, counted, is_open};
+use super::value::{Word, counted, is_open, number};
 use crate::id::FastMap;
 
 impl Run<'_> {
@@ -32,6 +32,7 @@ impl Run<'_> {
                 }
             }
             (b"FIND", [.., out]) => self.open(out),
+            _ if self.select(action, list, values).is_some() => {}
             _ => {
                 // The other actions select words by position.
                 let words = list.name().and_then(|name| self.state.get(name)).cloned();
@@ -44,6 +45,34 @@ impl Run<'_> {
                 }
             }
         }
+    }
+
+    /// Runs an action that selects words by position. `None` if the positions are unknown: a new
+    /// name may come before any archive.
+    fn select(&mut self, action: &[u8], list: &Words, values: &[Words]) -> Option<()> {
+        let name = list.name().filter(|name| !is_open(name))?.to_vec();
+        let words = self.state.get(&name)?.to_vec();
+        let is_fixed = |word: &&Word| word.is_certain() && word.mark.is_none();
+        let fixed = words.iter().take_while(is_fixed).count();
+        let at = |index: &Words| usize::try_from(number(index.text()?)?).ok();
+        let place = |index: &Words| at(index).filter(|at| *at < fixed);
+        let (rest, found) = match (action, values) {
+            (b"GET", [index, _]) => (words.clone(), vec![words[place(index)?].clone()]),
+            (b"REMOVE_AT", [index]) => {
+                let (before, after) = words.split_at(place(index)?);
+                ([before, after.get(1..).unwrap_or_default()].concat(), Vec::new())
+            }
+            (b"POP_FRONT", [] | [_]) if fixed > 0 => (words[1..].to_vec(), words[..1].to_vec()),
+            (b"SUBLIST", [begin, len, _]) if len.text() == Some(b"-1") => {
+                (words.clone(), words[at(begin).filter(|at| *at <= fixed)?..].to_vec())
+            }
+            _ => return None,
+        };
+        self.state.set(&name, rest);
+        if let Some(out) = values.last().filter(|_| action != b"REMOVE_AT") {
+            self.named(out, move |state, name| state.set(name, found.clone()));
+        }
+        Some(())
     }
 
     fn append(&mut self, list: &Words, words: Vec<Word>) {
@@ -131,8 +160,8 @@ impl Run<'_> {
         let change = |word: &Word| -> Option<Word> {
             let text = |text: Vec<u8>| Some(Word { text: text.into(), ..word.clone() });
             match (action, rest.first()) {
-                (b"APPEND", Some(end)) => text([&word.text, end.text()?].concat()),
-                (b"PREPEND", Some(start)) => text([start.text()?, &word.text].concat()),
+                (b"APPEND", Some(end)) => text([&word.text, end.name()?].concat()),
+                (b"PREPEND", Some(start)) => text([start.name()?, &word.text].concat()),
                 (b"TOLOWER", _) => text(word.text.to_ascii_lowercase()),
                 (b"TOUPPER", _) => text(word.text.to_ascii_uppercase()),
                 (b"STRIP", _) => Some(word.clone()),
@@ -149,7 +178,7 @@ impl Run<'_> {
     }
 
     /// Sets a variable to an unknown value.
-    fn open(&mut self, out: &Words) {
+    pub(super) fn open(&mut self, out: &Words) {
         self.named(out, |state, name| {
             state.set(name, vec![Word::new(&[b"${", name, b"}"].concat())]);
         });
