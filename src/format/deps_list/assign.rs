@@ -55,17 +55,31 @@ impl Scan<'_> {
                 let names = values[skipped..].iter().take_while(|value| !is_option(value));
                 names.for_each(|value| self.define(name, std::slice::from_ref(value), variables));
             }
+            (b"get_property", [out, kind, property, name])
+                if is(kind, b"GLOBAL") && is(property, b"PROPERTY") =>
+            {
+                let reference = [b"${", self.bytes(&name.inside), b"}"].concat();
+                variables.add(self.bytes(&out.inside), &reference);
+            }
             (b"add_library", [alias, kind, target]) if is(kind, b"ALIAS") => {
                 let target = self.bytes(&target.inside).to_vec();
                 out.aliases.insert(self.bytes(&alias.inside).to_vec(), target);
             }
-            (b"add_library", [target, kind, ..]) if is(kind, b"SHARED") || is(kind, b"MODULE") => {
-                out.shared.insert(self.bytes(&target.inside).to_vec());
-            }
-            (b"add_library", [target, kind, ..]) if is(kind, b"INTERFACE") => {
-                out.interfaces.insert(self.bytes(&target.inside).to_vec());
+            (b"add_library", [target, kind, rest @ ..]) => {
+                let target = self.bytes(&target.inside);
+                if is(kind, b"SHARED") || is(kind, b"MODULE") {
+                    out.shared.insert(target.to_vec());
+                }
+                // An imported target has libraries only for the targets that link it.
+                let is_imported = rest.first().is_some_and(|word| is(word, b"IMPORTED"));
+                if is(kind, b"INTERFACE") || is_imported {
+                    out.interfaces.insert(target.to_vec());
+                }
             }
             (b"set_target_properties" | b"set_property", arguments) => {
+                if let Some((name, values)) = self.global_property() {
+                    self.define(name, values, variables);
+                }
                 let at = arguments.iter().position(|word| is(word, b"OUTPUT_NAME"));
                 let Some(output) = at.and_then(|at| arguments.get(at + 1)) else { return };
                 let end = |word: &&Argument| !is(word, b"PROPERTIES") && !is(word, b"PROPERTY");

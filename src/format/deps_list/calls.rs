@@ -1,10 +1,11 @@
 //! Reads lists in the calls of functions and macros: those of the file, if they link some of their
-//! arguments, also by calls of each other, and the commands of LLVM. `trace` decides if the links
-//! get the arguments.
+//! arguments or give them to variables, also by calls of each other, and the commands of LLVM.
+//! `trace` decides if the links get the arguments.
 
-use super::helpers::{Helper, Helpers, Link, Values};
+use super::helpers::{Helper, Helpers, InnerCall, Link, Values};
+use super::life::is_addition;
 use super::scan::{Scan, Scanned, is_scope};
-use super::values::Variables;
+use super::values::{Variables, referred};
 use super::{Set, SetCommand};
 use crate::format::cmake::Argument;
 use crate::order::Arrange as _;
@@ -14,6 +15,8 @@ use std::collections::BTreeSet;
 const MOST_LINKS: usize = 20;
 /// Maximum number of functions with the same name that are compared.
 const MOST_ALIKE: usize = 8;
+/// Maximum number of calls in one function that are read.
+const MOST_INNER: usize = 200;
 
 impl Scan<'_> {
     /// Reads a command, which may begin, end or belong to the body of a function.
@@ -27,16 +30,22 @@ impl Scan<'_> {
             (b"function" | b"macro", [name, parameters @ ..]) => {
                 let inside = |word: &Argument| self.bytes(&word.inside).to_vec();
                 let parameters = parameters.iter().map(inside).collect();
-                helpers.open.push(Helper::new(inside(name), parameters));
+                let is_macro = self.name() == b"macro";
+                helpers.open.push(Helper::new(inside(name), parameters, is_macro));
             }
             (b"endfunction" | b"endmacro", _) => {
-                let Some(helper) = helpers.open.pop() else { return };
+                let Some(mut helper) = helpers.open.pop() else { return };
                 let name = helper.name.to_ascii_lowercase();
                 out.arguments.extend(helper.variables.keys().cloned());
-                let alike = helpers.known.entry(name).or_default();
+                let alike = helpers.known.entry(name.clone()).or_default();
                 if alike.len() <= MOST_ALIKE {
+                    for (called, call) in std::mem::take(&mut helper.inner) {
+                        let calls = helpers.inner.entry(called).or_default();
+                        calls.push(InnerCall { caller: name.clone(), at: alike.len(), call });
+                    }
                     alike.push(helper);
                 }
+                self.complete(helpers, name);
             }
             (name, _) => {
                 if let Some(open) = helpers.open.last_mut() {
@@ -44,8 +53,34 @@ impl Scan<'_> {
                     for called in helpers.known.get(name).into_iter().flatten() {
                         open.call(self, called);
                     }
+                    if open.inner.len() < MOST_INNER && open.has_arguments(self) {
+                        open.inner.push((name.to_vec(), self.command().clone()));
+                    }
                 }
             }
+        }
+    }
+
+    /// Reads the calls of the function `name` in the bodies of earlier functions, then the calls of
+    /// these functions.
+    fn complete(&self, helpers: &mut Helpers, name: Vec<u8>) {
+        let mut todo = vec![name];
+        while let Some(name) = todo.pop() {
+            let Some(known) = helpers.known.remove(&name) else { continue };
+            for InnerCall { caller, at, call } in helpers.inner.get(&name).into_iter().flatten() {
+                let alike = helpers.known.get_mut(caller);
+                let Some(helper) = alike.and_then(|alike| alike.get_mut(*at)) else { continue };
+                let (scan, before) = (self.other(call), helper.uses().count());
+                for called in &known {
+                    helper.call(&scan, called);
+                }
+                if helper.uses().count() > before {
+                    todo.push(caller.clone());
+                }
+                let is_passed = known.iter().all(|called| helper.passes(&scan, called));
+                *helpers.calls.entry(name.clone()).or_insert(true) &= is_passed;
+            }
+            helpers.known.insert(name, known);
         }
     }
 
@@ -54,11 +89,15 @@ impl Scan<'_> {
         let name = self.name();
         helpers.is_open |= name == b"cmake_language";
         let Some(known) = helpers.known.get(&name) else {
-            helpers.undefined.insert(name);
+            // A body runs later, when the function may be defined.
+            if helpers.open.is_empty() {
+                helpers.undefined.insert(name);
+            }
             return;
         };
         let mut links = known.iter().flat_map(|helper| {
-            helper.links.iter().flat_map(|link| helper.arguments(self, &link.values))
+            let lists = helper.uses().filter(|link| link.values.is_list());
+            lists.flat_map(|link| helper.arguments(self, &link.values))
         });
         let is_read = links.all(|(start, values, end)| {
             let is_inside = |set: &Set| (start..=end).contains(&set.body.start);
@@ -82,53 +121,15 @@ impl Scan<'_> {
         }
         if found.is_empty() { keywords(self) } else { found }
     }
-
-    /// The set of `set_property(TARGET NAME PROPERTY LINK_LIBRARIES …)`.
-    pub(super) fn property(&self) -> Option<Set> {
-        let Property { target, name, values, is_interface } = self.linked_property()?;
-        let target = self.bytes(&target.inside);
-        let mut set = self.values(target, values, name.span.end, SetCommand::Link);
-        (set.is_private, set.is_interface) = (!is_interface, is_interface);
-        Some(set)
-    }
-
-    /// Reads `set_property(TARGET NAME [APPEND] PROPERTY LINK_LIBRARIES …)`, and the same for
-    /// `INTERFACE_LINK_LIBRARIES`. `None` for other properties.
-    fn linked_property(&self) -> Option<Property<'_>> {
-        let is = |word: &Argument, text: &[u8]| self.word(word) == text;
-        let [kind, target, rest @ ..] = self.arguments() else { return None };
-        let rest = match rest {
-            [append, rest @ ..] if is(append, b"APPEND") => rest,
-            rest => rest,
-        };
-        let [property, name, values @ ..] = rest else { return None };
-        if !is(kind, b"TARGET") || !is(property, b"PROPERTY") || values.is_empty() {
-            return None;
-        }
-        let is_interface = match self.word(name) {
-            b"LINK_LIBRARIES" => false,
-            b"INTERFACE_LINK_LIBRARIES" => true,
-            _ => return None,
-        };
-        Some(Property { target, name, values, is_interface })
-    }
-}
-
-/// The libraries that a command gives to a property of a target.
-struct Property<'s> {
-    target: &'s Argument,
-    /// The name of the property.
-    name: &'s Argument,
-    values: &'s [Argument],
-    is_interface: bool,
 }
 
 impl Helper {
-    fn new(name: Vec<u8>, parameters: Vec<Vec<u8>>) -> Self {
+    fn new(name: Vec<u8>, parameters: Vec<Vec<u8>>, is_macro: bool) -> Self {
         let rest = (b"ARGN".to_vec(), Values::From(parameters.len()));
         let variables = [rest, (b"ARGV".to_vec(), Values::From(0))].into_iter().collect();
         let (prefix, keywords, links) = (Vec::new(), BTreeSet::new(), Vec::new());
-        Self { name, parameters, prefix, keywords, variables, links }
+        let (gives, inner, flags) = (Vec::new(), Vec::new(), BTreeSet::new());
+        Self { name, parameters, prefix, keywords, flags, variables, links, gives, is_macro, inner }
     }
 
     /// Reads a command of the body.
@@ -141,13 +142,27 @@ impl Helper {
                 self.parse(scan, rest, variables);
             }
             (b"cmake_parse_arguments", _) => self.parse(scan, arguments, variables),
-            (b"foreach" | b"set", [name, values @ ..]) => self.copy(scan, name, values),
-            (b"list", [_, name, values @ ..]) => self.copy(scan, name, values),
+            (b"foreach", [name, values @ ..]) => self.copy(scan, name, values),
+            (b"set", [name, values @ ..]) => {
+                self.copy(scan, name, values);
+                self.give(scan, name, values);
+            }
+            (b"list", [action, name, values @ ..]) => {
+                self.select(scan, scan.word(action), (name, values));
+                self.copy(scan, name, values);
+                if is_addition(scan.word(action)) {
+                    self.give(scan, name, values);
+                }
+            }
             (name, [target, values @ ..]) if name.ends_with(b"target_link_libraries") => {
                 self.link(scan, target, values);
             }
             (b"set_property", _) => {
-                if let Some(found) = scan.linked_property() {
+                if let Some((name, values)) = scan.global_property() {
+                    if let Some(values) = self.any_values(scan, values.iter()) {
+                        self.add_give(scan.bytes(&name.inside), values);
+                    }
+                } else if let Some(found) = scan.linked_property() {
                     let target = scan.bytes(&found.target.inside).to_vec();
                     let scope = (!found.is_interface, found.is_interface);
                     self.link_values(scan, &target, found.values, scope);
@@ -157,8 +172,93 @@ impl Helper {
         }
     }
 
-    /// Reads a call of another helper in the body: the arguments that `called` links.
+    /// Reads `list(ACTION NAME …)` with an action that selects arguments by their positions.
+    fn select(&mut self, scan: &Scan<'_>, action: &[u8], (name, rest): (&Argument, &[Argument])) {
+        let list = scan.bytes(&name.inside).to_vec();
+        let first = match self.variables.get(&list) {
+            Some(Values::From(first)) => *first,
+            _ => return,
+        };
+        let number = |word: &Argument| std::str::from_utf8(scan.word(word)).ok()?.parse().ok();
+        let (at, out, rest) = match (action, rest) {
+            (b"GET", [index, out]) => (number(index), Some(out), None),
+            (b"POP_FRONT", [out]) => (Some(0), Some(out), Some((list, 1))),
+            (b"POP_FRONT", []) => (None, None, Some((list, 1))),
+            (b"REMOVE_AT", [index]) if number(index) == Some(0) => (None, None, Some((list, 1))),
+            (b"SUBLIST", [begin, _, out]) => {
+                let out = scan.bytes(&out.inside).to_vec();
+                (None, None, number(begin).map(|begin| (out, begin)))
+            }
+            _ => return,
+        };
+        if let (Some(at), Some(out)) = (at, out) {
+            self.variables.insert(scan.bytes(&out.inside).to_vec(), Values::At(first + at));
+        }
+        if let Some((list, more)) = rest {
+            self.variables.insert(list, Values::From(first + more));
+        }
+    }
+
+    /// Notes a command that gives arguments to a variable of the caller.
+    fn give(&mut self, scan: &Scan<'_>, name: &Argument, values: &[Argument]) {
+        let is_outer = |value: &Argument| matches!(scan.word(value), b"PARENT_SCOPE" | b"CACHE");
+        if !self.is_macro && !values.iter().any(is_outer) {
+            return;
+        }
+        let target = scan.bytes(&name.inside);
+        // An argument that is put back into its own variable stays in the body.
+        let own = |value: &&Argument| referred(scan.bytes(&value.inside)) != Some(target);
+        let Some(values) = self.any_values(scan, values.iter().filter(own)) else {
+            return self.give_own(scan, target, values);
+        };
+        self.add_give(target, values);
+    }
+
+    /// Notes `set(NAME ${NAME} PARENT_SCOPE)` if NAME has arguments.
+    fn give_own(&mut self, scan: &Scan<'_>, target: &[u8], values: &[Argument]) {
+        let found = self.any_values(scan, values.iter());
+        if let Some(values) = found.filter(|_| !self.is_macro) {
+            self.add_give(target, values);
+        }
+    }
+
+    fn add_give(&mut self, target: &[u8], values: Values) {
+        let target = Some(target.to_vec());
+        let give = Link { target, values, is_private: false, is_interface: false };
+        if self.gives.len() < MOST_LINKS && !self.gives.contains(&give) {
+            self.gives.push(give);
+        }
+    }
+
+    /// True if an argument of the command refers to arguments of the function.
+    fn has_arguments(&self, scan: &Scan<'_>) -> bool {
+        scan.arguments().iter().any(|value| self.values(scan, value).is_some())
+    }
+
+    /// True if all arguments of a call in the body that `called` uses are arguments of this
+    /// function.
+    fn passes(&self, scan: &Scan<'_>, called: &Self) -> bool {
+        let lists = called.uses().filter(|link| link.values.is_list());
+        let mut used = lists.flat_map(|link| called.arguments(scan, &link.values));
+        used.all(|(_, values, _)| values.iter().all(|value| self.values(scan, value).is_some()))
+    }
+
+    /// Reads a call of another helper in the body: the arguments that `called` links, or gives to
+    /// variables.
     fn call(&mut self, scan: &Scan<'_>, called: &Self) {
+        for give in &called.gives {
+            let Some(target) = &give.target else { continue };
+            for (_, values, _) in called.arguments(scan, &give.values) {
+                let target = called.replaced(scan, target);
+                let values = self.any_values(scan, values.iter());
+                if let (Some(target), Some(values)) = (target, values) {
+                    if self.is_macro {
+                        self.add_give(&target, values.clone());
+                    }
+                    self.variables.entry(target).or_insert(values);
+                }
+            }
+        }
         for link in &called.links {
             let scope = (link.is_private, link.is_interface);
             for (_, values, _) in called.arguments(scan, &link.values) {
@@ -182,12 +282,17 @@ impl Helper {
     fn parse(&mut self, scan: &Scan<'_>, arguments: &[Argument], variables: &mut Variables) {
         let [prefix, lists @ ..] = arguments else { return };
         self.prefix = [scan.bytes(&prefix.inside), b"_"].concat();
-        for list in lists.iter().take(3) {
+        let rest = [&*self.prefix, b"UNPARSED_ARGUMENTS"].concat();
+        self.variables.insert(rest, Values::Unparsed);
+        for (at, list) in lists.iter().take(3).enumerate() {
             for text in variables.expanded(scan.bytes(&list.inside)).into_iter().flatten() {
                 for keyword in text.split(|b| *b == b';').filter(|word| !word.is_empty()) {
                     let variable = [&*self.prefix, keyword].concat();
                     self.variables.insert(variable, Values::After(keyword.to_vec()));
                     self.keywords.insert(keyword.to_vec());
+                    if at == 0 {
+                        self.flags.insert(keyword.to_vec());
+                    }
                 }
             }
         }
@@ -195,23 +300,37 @@ impl Helper {
 
     /// Notes the variable `name` if it gets the arguments of another variable.
     fn copy(&mut self, scan: &Scan<'_>, name: &Argument, values: &[Argument]) {
-        let values = values.iter().find_map(|value| self.values(scan, value));
-        if let Some(values) = values.cloned() {
+        let values = self.any_values(scan, values.iter());
+        if let Some(values) = values {
             let name = scan.bytes(&name.inside).to_vec();
             self.variables.entry(name).or_insert(values);
         }
     }
 
     /// The arguments to which a value refers, as `${NAME}` or as NAME after `LISTS`.
-    fn values(&self, scan: &Scan<'_>, value: &Argument) -> Option<&Values> {
+    fn values(&self, scan: &Scan<'_>, value: &Argument) -> Option<Values> {
         let text = scan.bytes(&value.inside);
         let name = text.strip_prefix(b"${").and_then(|rest| rest.strip_suffix(b"}"));
-        self.variables.get(name.unwrap_or(text))
+        let is_parameter = |name: &[u8]| self.parameters.iter().position(|own| own == name);
+        let place = |name: &[u8]| argument_number(name).or_else(|| is_parameter(name));
+        let at = || name.and_then(place).map(Values::At);
+        self.variables.get(name.unwrap_or(text)).cloned().or_else(at)
+    }
+
+    /// The arguments to which one of `values` refers. Lists are preferred to single arguments.
+    fn any_values<'v>(
+        &self,
+        scan: &Scan<'_>,
+        values: impl Iterator<Item = &'v Argument>,
+    ) -> Option<Values> {
+        let mut found: Vec<Values> = values.filter_map(|value| self.values(scan, value)).collect();
+        let at = found.iter().position(Values::is_list).unwrap_or(0);
+        (at < found.len()).then(|| found.swap_remove(at))
     }
 
     fn link(&mut self, scan: &Scan<'_>, target: &Argument, values: &[Argument]) {
         if values.is_empty() {
-            let Some(values) = self.values(scan, target).cloned() else { return };
+            let Some(values) = self.values(scan, target) else { return };
             self.add(Link { target: None, values, is_private: false, is_interface: false });
             return;
         }
@@ -232,7 +351,7 @@ impl Helper {
             if is_scope(word) {
                 is_private = matches!(word, b"PRIVATE" | b"LINK_PRIVATE");
                 is_interface = matches!(word, b"INTERFACE" | b"LINK_INTERFACE_LIBRARIES");
-            } else if let Some(values) = self.values(scan, value).cloned() {
+            } else if let Some(values) = self.values(scan, value) {
                 let target = Some(target.to_vec());
                 self.add(Link { target, values, is_private, is_interface });
             }
@@ -240,7 +359,7 @@ impl Helper {
     }
 
     fn add(&mut self, link: Link) {
-        if self.links.len() < MOST_LINKS {
+        if self.links.len() < MOST_LINKS && !self.links.contains(&link) {
             self.links.push(link);
         }
     }
@@ -248,8 +367,15 @@ impl Helper {
     /// The sets in a call: one for each list of linked arguments.
     fn sets(&self, scan: &Scan<'_>) -> Vec<Set> {
         let mut out: Vec<Set> = Vec::new();
+        // A new name in a single argument belongs into a list in quotes.
+        let takes = |link: &Link, values: &[Argument]| {
+            link.values.is_list() || values.iter().any(|value| scan.is_quoted_list(value))
+        };
         for link in &self.links {
             for (start, values, end) in self.arguments(scan, &link.values) {
+                if !takes(link, values) {
+                    continue;
+                }
                 let (target, values, start) = match (&link.target, values) {
                     (Some(target), values) => (self.replaced(scan, target), values, start),
                     (None, [target, values @ ..]) => {
@@ -274,6 +400,18 @@ impl Helper {
                 }
             }
         }
+        for give in &self.gives {
+            let target = give.target.as_ref().and_then(|target| self.replaced(scan, target));
+            let Some(target) = target else { continue };
+            for (start, values, end) in self.arguments(scan, &give.values) {
+                let mut set = scan.values(&target, values, start, SetCommand::Append);
+                set.body.end = end;
+                // A function may link the arguments too.
+                if takes(give, values) && !out.iter().any(|other| other.body.start == start) {
+                    out.push(set);
+                }
+            }
+        }
         out.arrange_by_key(|set| set.body.start);
         out
     }
@@ -287,11 +425,26 @@ impl Helper {
     ) -> Vec<(usize, &'s [Argument], usize)> {
         let all = scan.arguments();
         let end = scan.end();
+        let after = |at: usize| {
+            let before = at.checked_sub(1).and_then(|at| all.get(at));
+            before.map_or_else(|| scan.start(), |word| word.span.end)
+        };
         match values {
             Values::From(first) => {
-                let before = first.checked_sub(1).and_then(|at| all.get(at));
-                let start = before.map_or_else(|| scan.start(), |word| word.span.end);
-                vec![(start, all.get(*first..).unwrap_or_default(), end)]
+                vec![(after(*first), all.get(*first..).unwrap_or_default(), end)]
+            }
+            Values::At(at) => {
+                let Some(one) = all.get(*at..=*at) else { return Vec::new() };
+                vec![(after(*at), one, one.first().map_or(end, |word| word.span.end))]
+            }
+            Values::Unparsed => {
+                let own = self.parameters.len().min(all.len());
+                let is_flag = |word: &&Argument| self.flags.contains(scan.word(word));
+                let start = own + all[own..].iter().take_while(is_flag).count();
+                let is_stop = |word: &Argument| self.keywords.contains(scan.word(word));
+                let len = all[start..].iter().position(is_stop).unwrap_or(all.len() - start);
+                let end = all.get(start + len).map_or(end, |next| next.span.start);
+                vec![(after(start), &all[start..start + len], end)]
             }
             Values::After(keyword) => {
                 let own = self.parameters.len().min(all.len());
@@ -318,7 +471,7 @@ impl Helper {
             let name = &rest[at + 2..at + len];
             rest = &rest[at + len + 1..];
             let place = self.parameters.iter().position(|parameter| parameter == name);
-            let value = match (place, self.variables.get(name)) {
+            let value = match (place.or_else(|| argument_number(name)), self.variables.get(name)) {
                 (Some(at), _) => scan.arguments().get(at)?,
                 (None, Some(values)) => self.arguments(scan, values).first()?.1.first()?,
                 (None, None) => return None,
@@ -328,6 +481,11 @@ impl Helper {
         out.extend(rest);
         Some(out)
     }
+}
+
+/// N of the variable `ARGVN`.
+fn argument_number(name: &[u8]) -> Option<usize> {
+    std::str::from_utf8(name.strip_prefix(b"ARGV")?).ok()?.parse().ok()
 }
 
 /// The sets after `LINK_LIBS` and `LINK_COMPONENTS` in commands of LLVM.

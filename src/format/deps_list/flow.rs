@@ -56,7 +56,7 @@ impl DepsList {
         Some(self.target(entry)).filter(|target| self.interfaces.contains(*target))
     }
 
-    /// True for a target of `add_library(NAME INTERFACE)`.
+    /// True for a target of `add_library(NAME INTERFACE)`, and for an imported target.
     pub fn is_interface(&self, name: &[u8]) -> bool {
         self.interfaces.contains(name)
     }

@@ -1,6 +1,7 @@
 //! Lists of archives in CMake: `set(NAME …)`, `list(APPEND NAME …)`, `target_link_libraries(…)` and
-//! the `LINK_LIBS` of LLVM's commands. `scan` finds the lists, `calls` those in calls of functions, and `spelling` reads the names in
-//! them. `position` decides where a new name goes, and `write` inserts and drops names.
+//! the `LINK_LIBS` of LLVM's commands. `scan` finds the lists, `calls` those in calls of functions,
+//! `properties` those in properties, and `spelling` reads the names in them. `position` decides
+//! where a new name goes, and `write` inserts and drops names.
 //!
 //! `trace` follows a new name to the links of targets. Only `trace` evaluates conditions. The other
 //! modules leave references (`${NAME}`) and generator expressions as written. `values` reads the
@@ -14,6 +15,7 @@ mod helpers;
 mod life;
 mod loops;
 mod position;
+mod properties;
 mod rank;
 mod removed;
 mod repeats;
@@ -63,7 +65,7 @@ pub struct DepsList {
     outputs: Vec<(Vec<u8>, Vec<u8>)>,
     /// Targets whose names refer to variables (`${PROJECT_NAME}`), with the names that they get.
     target_names: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The targets of `add_library(NAME INTERFACE)`.
+    /// The targets of `add_library(NAME INTERFACE)`, and imported targets.
     interfaces: BTreeSet<Vec<u8>>,
     /// For each command that refers to several variables and makes no set: the variables to which
     /// it refers.

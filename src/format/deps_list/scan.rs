@@ -67,7 +67,7 @@ pub(super) struct Scanned {
     pub(super) outputs: Vec<(Vec<u8>, Vec<u8>)>,
     /// Targets whose names refer to variables (`${PROJECT_NAME}`), with the names that they get.
     pub(super) target_names: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The targets of `add_library(NAME INTERFACE)`.
+    /// The targets of `add_library(NAME INTERFACE)`, and imported targets.
     pub(super) interfaces: BTreeSet<Vec<u8>>,
     /// The targets of `add_library(NAME SHARED)` and `add_library(NAME MODULE)`.
     pub(super) shared: BTreeSet<Vec<u8>>,
@@ -248,7 +248,20 @@ pub(super) struct Scan<'t> {
     command: &'t CommandInvocation,
 }
 
-impl Scan<'_> {
+impl<'t> Scan<'t> {
+    /// Another command of the file.
+    pub(super) fn other<'c>(&self, command: &'c CommandInvocation) -> Scan<'c>
+    where
+        't: 'c,
+    {
+        Scan { text: self.text, command }
+    }
+
+    /// The command.
+    pub(super) fn command(&self) -> &CommandInvocation {
+        self.command
+    }
+
     pub(super) fn bytes(&self, span: &Range<usize>) -> &[u8] {
         self.text.get(span.clone()).unwrap_or_default()
     }
@@ -344,7 +357,7 @@ impl Scan<'_> {
             (command, [target, values @ ..]) if command.ends_with(b"target_link_libraries") => {
                 self.scopes(self.bytes(&target.inside), values, target.span.end)
             }
-            (b"set_property", _) => self.property().into_iter().collect(),
+            (b"set_property" | b"set_target_properties", _) => self.properties(),
             _ => self.called(helpers),
         }
     }

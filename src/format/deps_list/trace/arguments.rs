@@ -1,5 +1,6 @@
 //! The words of a command's arguments, with the values of the variables in them.
 
+use super::super::properties::is_quoted_list;
 use super::program::Step;
 use super::run::Run;
 use super::value::{Mark, Word, mixed, single};
@@ -65,12 +66,20 @@ impl Run<'_> {
     /// The arguments of a command, with their references replaced. The new name of each set in the
     /// command is added after the last value of the set.
     pub(super) fn arguments(&mut self, step: &Step) -> Vec<Words> {
-        let mut out = Vec::with_capacity(step.call.arguments.len());
+        let mut out: Vec<Words> = Vec::with_capacity(step.call.arguments.len());
         for at in 0..=step.call.arguments.len() {
             for (set, begin, end) in &step.sets {
                 let values = step.call.arguments.get(*begin..*end).unwrap_or_default();
-                if *end == at && !self.lists(*set, values) {
-                    out.extend(self.new_word(*set));
+                if *end != at || self.lists(*set, values) {
+                    continue;
+                }
+                let new = self.new_word(*set);
+                match (values, out.last_mut()) {
+                    // A fix writes the name between the quotes.
+                    ([only], Some(last)) if is_quoted_list(only, self.bytes(only)) => {
+                        last.words.extend(new.into_iter().flat_map(|new| new.words));
+                    }
+                    _ => out.extend(new),
                 }
             }
             let Some(argument) = step.call.arguments.get(at) else { break };

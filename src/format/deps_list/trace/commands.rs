@@ -6,6 +6,7 @@ use super::program::Step;
 use super::run::{Flow, Run};
 use super::state::{Scope, State};
 use super::value::{Word, distinct, hash, is_open};
+use std::sync::Arc;
 
 /// The name under which the libraries of `link_libraries()` are stored.
 pub(super) const LINK_LIBRARIES: &[u8] = b"link_libraries";
@@ -91,6 +92,17 @@ impl Run<'_> {
                     None => self.unknown(name, arguments),
                 };
             }
+            (b"get_property", [out, kind, property, name])
+                if kind.keyword() == b"GLOBAL" && property.keyword() == b"PROPERTY" =>
+            {
+                let known = name.name().and_then(|name| self.state.properties.get(name)).cloned();
+                match known {
+                    Some(words) => {
+                        self.named(out, |state, name| state.set(name, words.to_vec()));
+                    }
+                    None => self.open(out),
+                }
+            }
             // Another file or text may change any variable.
             (b"include", [file, ..]) if is_path(file) => self.doubt_all(|_| true, 2),
             (b"cmake_language", _) => self.doubt_all(|_| true, 3),
@@ -160,8 +172,13 @@ impl Run<'_> {
         let is_end = |word: &Words| matches!(word.keyword(), b"CACHE" | b"PARENT_SCOPE");
         let end = values.iter().position(is_end).unwrap_or(values.len());
         let words = distinct(joined(&values[..end]));
+        let is_forced =
+            values[end..].iter().any(|word| matches!(word.keyword(), b"FORCE" | b"INTERNAL"));
+        let is_cached = |name: &[u8]| self.cached.contains(name) && self.state.get(name).is_some();
         match values.get(end).map(Words::keyword) {
-            Some(b"CACHE") => self.cached.extend(name.name().map(<[u8]>::to_vec)),
+            // A cache variable keeps its first value.
+            Some(b"CACHE") if !is_forced && name.name().is_some_and(is_cached) => return,
+            Some(b"CACHE") => self.cache(name, &words),
             Some(_) => return self.hand_up(name, words),
             None => {}
         }
@@ -172,6 +189,21 @@ impl Run<'_> {
                 if is_unset { state.unset(name) } else { state.set(name, words.clone()) }
             },
         );
+    }
+
+    /// Sets a cache variable. Callers read it if they have no other variable of this name.
+    fn cache(&mut self, name: &Words, words: &[Word]) {
+        let Some(name) = name.name().filter(|name| !is_open(name)).map(<[u8]>::to_vec) else {
+            return;
+        };
+        let is_known = !self.cached.insert(name.clone());
+        let value = Arc::new(words.to_vec());
+        let outer = self.state.scopes.len().saturating_sub(1);
+        for scope in &mut self.state.scopes[..outer] {
+            if is_known || !scope.contains_key(&name) {
+                Arc::make_mut(scope).insert(name.clone(), Arc::clone(&value));
+            }
+        }
     }
 
     /// Sets a variable of the caller. Outside of functions, the caller is perhaps another file,
@@ -251,6 +283,22 @@ impl Run<'_> {
         }
     }
 
+    /// Runs `set_property(GLOBAL [APPEND] PROPERTY NAME …)`.
+    fn global_property(&mut self, arguments: &[Words]) {
+        let at = arguments.iter().position(|word| word.keyword() == b"PROPERTY");
+        let Some([_, name, values @ ..]) = at.map(|at| &arguments[at..]) else { return };
+        let Some(name) = name.name().filter(|_| arguments[0].keyword() == b"GLOBAL") else {
+            return;
+        };
+        let adds = arguments.iter().any(|word| word.keyword() == b"APPEND");
+        let value = Arc::make_mut(&mut self.state.properties).entry(name.to_vec()).or_default();
+        let value = Arc::make_mut(value);
+        if !adds {
+            value.clear();
+        }
+        value.extend(joined(values));
+    }
+
     /// Reads the libraries of `set_property(TARGET …)` and `set_target_properties(…)`.
     fn property(&mut self, is_target: bool, command: &[u8], arguments: &[Words]) {
         let is_one = command == b"set_property";
@@ -258,7 +306,7 @@ impl Run<'_> {
             matches!(word.keyword(), b"PROPERTY" | b"PROPERTIES" | b"APPEND" | b"APPEND_STRING")
         };
         if is_one && !is_target {
-            return;
+            return self.global_property(arguments);
         }
         let Some(end) = arguments.iter().position(is) else { return };
         let targets = &arguments[usize::from(is_one)..end];

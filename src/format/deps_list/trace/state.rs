@@ -29,6 +29,8 @@ pub(super) struct State {
     pub(super) scopes: Vec<Arc<Variables>>,
     /// The values that commands give to targets. The links of unknown targets have the empty name.
     pub(super) links: Arc<FastMap<(Vec<u8>, Scope), Value>>,
+    /// The global properties.
+    pub(super) properties: Arc<Variables>,
 }
 
 impl State {
@@ -59,9 +61,9 @@ impl State {
         }
     }
 
-    /// All values of the current scope.
+    /// All values of the current scope and of the global properties.
     pub(super) fn values(&self) -> impl Iterator<Item = &Value> {
-        self.scopes.last().into_iter().flat_map(|scope| scope.values())
+        self.scopes.last().into_iter().chain([&self.properties]).flat_map(|scope| scope.values())
     }
 
     /// The values of a target in one scope.
@@ -95,6 +97,7 @@ impl State {
             merge(own, other, condition);
         }
         merge(&mut self.links, &other.links, condition);
+        merge(&mut self.properties, &other.properties, condition);
     }
 }
 

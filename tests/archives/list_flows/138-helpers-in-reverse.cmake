@@ -1,0 +1,11 @@
+# verified
+function(x1 t)
+  x2(${t} ${ARGN})
+endfunction()
+function(x2 t)
+  x3(${t} ${ARGN})
+endfunction()
+function(x3 t)
+  target_link_libraries(${t} PRIVATE ${ARGN})
+endfunction()
+x1(m FooA FooB@ FooZ)

@@ -1,0 +1,10 @@
+# verified
+function(x_in)
+  set(LIBS ${ARGN} PARENT_SCOPE)
+endfunction()
+function(x_out)
+  x_in(${ARGN})
+endfunction()
+x_out(FooA FooB FooZ)
+set(LIBS2 FooA FooB@ FooZ)
+target_link_libraries(m PRIVATE ${LIBS} ${LIBS2})
