@@ -142,7 +142,7 @@ impl Helper {
                 self.parse(scan, rest, variables);
             }
             (b"cmake_parse_arguments", _) => self.parse(scan, arguments, variables),
-            (b"foreach", [name, values @ ..]) => self.copy(scan, name, values),
+            (b"foreach" | b"find_library", [name, values @ ..]) => self.copy(scan, name, values),
             (b"set", [name, values @ ..]) => {
                 self.copy(scan, name, values);
                 self.give(scan, name, values);

@@ -4,7 +4,7 @@
 //! and `LLVMb`.
 
 use super::spelling::TARGET_FILE;
-use super::{ListedArchive, Set, SetCommand};
+use super::{Block, ListedArchive, Set, SetCommand};
 use crate::id::{FastMap, FastSet};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,10 +12,20 @@ use std::collections::{BTreeMap, BTreeSet};
 /// if the text differs from use to use.
 type Start = Option<Vec<u8>>;
 
+/// A command in a loop that finds the file of an archive, or names it as the file of a target.
+pub(super) struct FileUse {
+    pub(super) blocks: Vec<Block>,
+    /// The text with the archive's name.
+    pub(super) text: Vec<u8>,
+    /// The target that has the file. `None` for a search.
+    pub(super) target: Option<Vec<u8>>,
+}
+
 /// The numbers of the `foreach()` blocks in which a set has the loop variable as a value, or as the
 /// end of an archive's name: `LLVM${c}`, `libLLVM${c}.a`. The start of the name (`LLVM`) is
 /// prepended to the items of the loop, and to the values of the variables that the loop visits.
-pub(super) fn used_loops(sets: &mut [Set]) -> FastSet<usize> {
+/// `files` are the commands in loops that read the names of archives.
+pub(super) fn used_loops(sets: &mut [Set], files: &[FileUse]) -> FastSet<usize> {
     let mut out = FastSet::default();
     let mut loops: FastMap<usize, (usize, Vec<u8>, bool)> = FastMap::default();
     let mut starts: BTreeMap<usize, BTreeSet<Vec<u8>>> = BTreeMap::new();
@@ -45,6 +55,26 @@ pub(super) fn used_loops(sets: &mut [Set]) -> FastSet<usize> {
                 out.insert(block.number);
                 set.references.push((set.entries.len(), name.clone()));
                 starts.entry(*items).or_default().extend(found);
+                spelled.insert(*items);
+            }
+        }
+    }
+    for file in files {
+        for (depth, block) in file.blocks.iter().enumerate() {
+            let Some((items, name, visits)) = loops.get(&block.number) else { continue };
+            let is_partial = file.blocks[depth..].iter().skip(1).any(|one| one.is_condition);
+            let reference = [b"${", &**name, b"}"].concat();
+            if let Some(start) = start_of(&file.text, &reference)
+                && !(*visits && is_partial)
+            {
+                out.insert(block.number);
+                let starts = starts.entry(*items).or_default();
+                // A link of the target is no use of the name of an archive.
+                let target = file.target.as_ref();
+                if let Some(other) = target.and_then(|target| start_of(target, &reference)) {
+                    starts.remove(&other);
+                }
+                starts.insert(start);
                 spelled.insert(*items);
             }
         }

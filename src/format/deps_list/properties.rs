@@ -1,8 +1,9 @@
-//! Reads the libraries that commands give to the properties of targets, and the values of global
-//! properties.
+//! Reads the libraries that commands give to the properties of targets, the values of global
+//! properties, and the names of archives whose files commands find.
 
+use super::loops::FileUse;
 use super::scan::Scan;
-use super::{Set, SetCommand};
+use super::{Block, Set, SetCommand};
 use crate::format::cmake::{Argument, ArgumentKind};
 
 impl Scan<'_> {
@@ -16,6 +17,23 @@ impl Scan<'_> {
             return vec![self.values(text, values, name.span.end, SetCommand::Append)];
         }
         self.property().into_iter().collect()
+    }
+
+    /// The name of an archive in `find_library(NAME a)`, or in
+    /// `set_target_properties(NAME PROPERTIES IMPORTED_LOCATION liba.a)`. `blocks` are the blocks
+    /// around the command.
+    pub(super) fn used_file(&self, blocks: Vec<Block>) -> Option<FileUse> {
+        let arguments = self.arguments();
+        let text = |word: &Argument| self.bytes(&word.inside).to_vec();
+        let is_search = self.name() == b"find_library";
+        let is = |word: &[u8]| arguments.iter().position(|one| self.word(one) == word);
+        let value = match &*self.name() {
+            b"find_library" => arguments.get(1 + usize::from(is(b"NAMES") == Some(1))),
+            b"set_target_properties" => arguments.get(is(b"IMPORTED_LOCATION")? + 1),
+            _ => None,
+        };
+        let target = arguments.first().filter(|_| !is_search).map(text);
+        Some(FileUse { blocks, text: text(value?), target })
     }
 
     /// The property and the values of `set_property(GLOBAL [APPEND] PROPERTY NAME …)`.

@@ -2,7 +2,7 @@
 
 use super::helpers::Helpers;
 use super::life::Life;
-use super::loops::used_loops;
+use super::loops::{FileUse, used_loops};
 use super::rank::Ranks;
 use super::removed::{Removal, mark_removed};
 use super::repeats::Repeats;
@@ -93,6 +93,7 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
     let mut lines: FastMap<(Vec<u8>, Option<Block>), u32> = FastMap::default();
     let (mut life, mut helpers) = (Life::default(), Helpers::default());
     let (mut ranks, mut repeats) = (Ranks::default(), Repeats::default());
+    let mut files: Vec<FileUse> = Vec::new();
     for command in commands(text) {
         let command = command?;
         blocks.enter(&text[command.name.clone()], command.line)?;
@@ -103,6 +104,9 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
             life.end(&out.sets, name, &blocks.here());
         }
         scan.order(&mut out);
+        if blocks.in_loop() {
+            files.extend(scan.used_file(blocks.here()));
+        }
         let sets = scan.sets(&helpers);
         scan.note_call(&mut helpers, &sets);
         let is_read = !sets.is_empty();
@@ -158,7 +162,7 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
     }
     blocks.end()?;
     helpers.drop_passed(&mut out.sets);
-    let loops = used_loops(&mut out.sets);
+    let loops = used_loops(&mut out.sets, &files);
     let mut effective = life.effective(&out.sets, &loops).into_iter();
     out.sets.retain(|_| effective.next().unwrap_or(true));
     for (number, set) in out.sets.iter_mut().enumerate() {

@@ -63,10 +63,7 @@ impl Run<'_> {
                 self.string(&action, values);
             }
             (b"find_library" | b"find_path" | b"find_file" | b"find_program", [name, ..]) => {
-                // The value is one unknown path.
-                self.named(name, |state, name| {
-                    state.set(name, vec![Word::new(&[b"@", name, b"@"].concat())]);
-                });
+                self.find(name, &arguments[1..]);
             }
             (b"option", [name, ..]) => self.cached.extend(name.name().map(<[u8]>::to_vec)),
             (b"project", [name, ..]) => {
@@ -115,6 +112,22 @@ impl Run<'_> {
             _ => return self.unknown(name, arguments),
         }
         Flow::Next
+    }
+
+    /// Runs `find_library()` and similar commands, which set a cache variable if it has no value.
+    /// The value is one unknown path. It stands for the archive that the command searches for.
+    fn find(&mut self, name: &Words, rest: &[Words]) {
+        let is_known = |name: &[u8]| !is_open(name) && self.state.get(name).is_some();
+        if name.name().is_some_and(is_known) {
+            return;
+        }
+        let mut word = Word::new(&[b"@", name.name().unwrap_or_default(), b"@"].concat());
+        let searched = rest.iter().find(|word| word.keyword() != b"NAMES");
+        if let Some(searched) = searched.and_then(|word| word.words.first()) {
+            (word.mark, word.doubt) = (searched.mark, searched.doubt);
+        }
+        self.cache(name, std::slice::from_ref(&word));
+        self.named(name, move |state, name| state.set(name, vec![word.clone()]));
     }
 
     /// Replaces new names among components of LLVM by the names of their archives.

@@ -1,0 +1,10 @@
+# verified
+function(x_find out)
+  foreach(n ${ARGN})
+    find_library(${n}Path NAMES ${n} PATHS ${CMAKE_CURRENT_SOURCE_DIR}/../a NO_DEFAULT_PATH)
+    list(APPEND L ${${n}Path})
+  endforeach()
+  set(${out} ${L} PARENT_SCOPE)
+endfunction()
+x_find(LIBS FooA FooB@ FooZ)
+target_link_libraries(m PRIVATE ${LIBS})
