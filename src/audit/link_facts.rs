@@ -4,8 +4,9 @@
 
 use super::Audit;
 use crate::cover::{
-    self, CheckedReferences, Coverage, CoverageQuestion, GroupDefined, ObjectFacts, Refining,
-    ShownReferrers, decides_by_sections, referring, referring_names, rivals,
+    self, CheckedReferences, Coverage, CoverageQuestion, GroupDefined, ObjectFacts, ReferredBy,
+    Refining, ShownReferrers, decides_by_sections, may_share_groups, referring, referring_names,
+    rivals,
 };
 use crate::facts::Content;
 use crate::facts::members::LinkFile;
@@ -70,27 +71,30 @@ impl Audit {
     }
 
     /// Adds to `coverage` the names that only discarded copies of COMDAT groups define. `files`
-    /// holds the file of each of the question's roots.
+    /// holds the file of each of the question's roots. Returns the objects that the linker rejects,
+    /// because they refer to local symbols of discarded copies.
     pub fn add_discarded(
         &self,
         tree: &dyn Tree,
         (question, files): (&CoverageQuestion<'_>, &[FileId]),
         coverage: &mut Coverage,
-    ) {
-        let in_groups = GroupDefined::find(question, coverage);
-        if in_groups.is_empty() {
-            return;
-        }
-        // Only the groups are needed, so no relocation is read.
+    ) -> Vec<ReferredBy> {
+        // Only the groups and the references to them are needed, so no relocation is stored.
         let no_relocation = |_: u64, _: u32, _: bool| false;
         let wanted = RelocationFilter::Loaded(&no_relocation);
-        let mut facts = ObjectFacts {
-            roots: self.root_facts(tree, (question, files), wanted),
-            members: self.link_facts(tree, &in_groups.members(), wanted),
-        };
+        let roots = may_share_groups(question, coverage)
+            .then(|| self.root_facts(tree, (question, files), wanted));
+        let in_groups =
+            GroupDefined::find(question, coverage, roots.as_deref().unwrap_or_default());
+        if in_groups.is_empty() {
+            return Vec::new();
+        }
+        let roots = roots.unwrap_or_else(|| self.root_facts(tree, (question, files), wanted));
+        let members = self.link_facts(tree, &in_groups.members(), wanted);
+        let mut facts = ObjectFacts { roots, members };
         let rivals = in_groups.rivals(question, coverage, &facts);
         facts.members.extend(self.link_facts(tree, &rivals, wanted));
-        in_groups.add_lost(question, &facts, coverage);
+        in_groups.add_lost(question, &facts, coverage)
     }
 
     /// The sections and relocations of each of the question's roots. `None` for a linked root, and
@@ -101,12 +105,14 @@ impl Audit {
         (question, files): (&CoverageQuestion<'_>, &[FileId]),
         wanted: RelocationFilter<'_>,
     ) -> Vec<Option<LinkFacts>> {
-        let root = |(file, root): (&FileId, &cover::ReferringFile)| {
-            let file = &self.corpus.files[*file];
+        let root = |(file, root): &(&FileId, &cover::ReferringFile)| {
+            let file = &self.corpus.files[**file];
             let read = || LinkFile::open(tree, file)?.object(wanted);
             (!root.linked && !root.lto).then(read).flatten()
         };
-        files.iter().zip(question.roots).map(root).collect()
+        let roots: Vec<(&FileId, &cover::ReferringFile)> =
+            files.iter().zip(question.roots).collect();
+        parallel::map(&roots, root)
     }
 
     /// Removes from `coverage` the undefined names that a linker would not report. `files` holds

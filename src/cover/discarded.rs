@@ -8,12 +8,18 @@
 //! Strong definitions in groups are rare. To read few members, the check covers only two kinds of
 //! strong definitions: definitions in a section that also has a weak definition, and, under lld,
 //! definitions of names that have several definitions.
+//!
+//! An object may also refer to a definition in a group of its own. If another copy of the group is
+//! kept, a linker treats this definition as an undefined reference of the object. A local symbol
+//! cannot be defined elsewhere: lld and GNU ld then refuse the link. These references are known
+//! only for objects whose relocations are read: the roots, and the members that define the names
+//! above.
 
 use super::object_facts::ObjectFacts;
 use super::order_independent::{References, referrers};
 use super::read_order::read_order;
 use super::{Coverage, CoverageQuestion, Link, Linker, ReferredBy};
-use crate::format::archive::{LinkFacts, SymbolKind};
+use crate::format::archive::{GroupReference, LinkFacts, SymbolKind};
 use crate::id::{FastMap, FastSet, Id as _, MemberId, NameId};
 
 /// COMDAT groups: the signature, and the names that the group defines.
@@ -22,22 +28,31 @@ type NamedGroups<'f> = Vec<(&'f [u8], Vec<&'f [u8]>)>;
 /// The definitions of a name, each with the signature of the group that contains it, if any.
 type GroupOfEach<'f> = Vec<(Definition, Option<&'f [u8]>)>;
 
-/// Names to which an object of the link refers strongly, and whose definitions may be in discarded
-/// COMDAT groups. Each name is listed with these definitions.
+/// Names to which an object of the link refers, and whose definitions may be in discarded COMDAT
+/// groups. Each name is listed with these definitions.
 pub struct GroupDefined<'q> {
     names: Vec<(&'q [u8], Vec<Definition>)>,
+    /// True if a root refers to a local symbol in a group of its own, and the linker rejects such
+    /// references to discarded copies.
+    enters_groups: bool,
     /// True under lld: if the definition that lld selected is discarded, lld does not look for
     /// another definition.
     selects_first: bool,
 }
 
 impl<'q> GroupDefined<'q> {
-    /// Finds the names for [`GroupDefined`] among the objects of a link.
-    pub fn find(question: &CoverageQuestion<'q>, coverage: &Coverage) -> Self {
+    /// Finds the names for [`GroupDefined`] among the objects of a link. `roots` has the facts of
+    /// the roots if [`may_share_groups`] is true.
+    pub fn find(
+        question: &CoverageQuestion<'q>,
+        coverage: &Coverage,
+        roots: &[Option<LinkFacts>],
+    ) -> Self {
         let Some(link) = question.link else {
-            return Self { names: Vec::new(), selects_first: false };
+            return Self { names: Vec::new(), enters_groups: false, selects_first: false };
         };
         let library = question.library;
+        let (own, enters_groups) = own_names(question, roots);
         let selects_first = link.linker == Linker::Lld;
         let may_be_lost =
             if selects_first { may_select_discarded } else { may_discard_every_definition };
@@ -47,20 +62,17 @@ impl<'q> GroupDefined<'q> {
         for member in &coverage.order {
             is_needed[member.index()] = true;
             for (id, symbol) in library.symbols(*member) {
-                if symbol.kind == SymbolKind::Undefined
+                if matches!(symbol.kind, SymbolKind::Undefined | SymbolKind::WeakUndefined)
                     && !std::mem::replace(&mut seen[id.index()], true)
                 {
                     referred.extend(library.find(link.reference(library.text(id))));
                 }
             }
         }
+        referred.extend(own.keys().filter_map(|name| library.find(name)));
         let mut referred: Vec<NameId> = referred.into_iter().collect();
         referred.sort_unstable();
         let found = referred.into_iter().filter_map(|id| {
-            // If a definition is discarded, GNU ld looks for another one in the archives that
-            // follow.
-            let is_last = link.linker != Linker::Gnu
-                || library.definitions(id).all(|one| is_needed[one.member.index()]);
             let members = library.definitions(id).filter(|one| is_needed[one.member.index()]);
             let members = members.map(|one| Definition {
                 kind: one.kind,
@@ -70,21 +82,29 @@ impl<'q> GroupDefined<'q> {
             let all: Vec<Definition> =
                 members.chain(of_roots.get(&id).into_iter().flatten().copied()).collect();
             let name = library.text(id);
-            let is_shared =
-                || (question.provided)(name) || question.is_exported(name, &coverage.forgotten);
+            let is_own = own.get(name).copied();
+            let is_shared = || {
+                is_own != Some(Visibility::Restricted)
+                    && ((question.provided)(name)
+                        || question.is_exported(name, &coverage.forgotten))
+            };
             let is_open = || {
                 (selects_first || !is_shared())
                     && !question.is_linker_defined(name)
                     && !link.defined.iter().any(|defined| *defined.name == *name)
             };
-            (is_last && may_be_lost(&all) && is_open()).then_some((name, all))
+            // Other linkers than mold accept a reference to an own weak definition.
+            let is_own_lost = is_own.is_some()
+                && (link.linker == Linker::Mold
+                    || all.iter().any(|one| one.kind != SymbolKind::Weak));
+            ((is_own_lost || may_be_lost(&all)) && is_open()).then_some((name, all))
         });
-        Self { names: found.collect(), selects_first }
+        Self { names: found.collect(), enters_groups, selects_first }
     }
 
-    /// True if the set has no names.
+    /// True if no definition and no reference can be affected.
     pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
+        self.names.is_empty() && !self.enters_groups
     }
 
     fn definitions(&self) -> impl Iterator<Item = &Definition> {
@@ -164,6 +184,10 @@ impl<'q> GroupDefined<'q> {
             let names = names.into_iter().chain([signature]);
             hashes.extend(names.map(|name| question.library.hash(name)));
         }
+        for reference in facts.roots.iter().flatten().flat_map(LinkFacts::group_references) {
+            let signatures = std::iter::once(reference.signature).chain(reference.from);
+            hashes.extend(signatures.map(|name| question.library.hash(name)));
+        }
         if hashes.is_empty() {
             return Vec::new();
         }
@@ -173,21 +197,32 @@ impl<'q> GroupDefined<'q> {
         unread.filter(|one| may_differ || has_one(one)).copied().collect()
     }
 
-    /// Adds to `coverage` the names whose definitions are discarded.
+    /// Adds to `coverage` the names whose definitions are discarded. Returns the objects that refer
+    /// to local symbols of their discarded copies, if the linker rejects this.
     pub fn add_lost(
         &self,
         question: &CoverageQuestion<'_>,
         facts: &ObjectFacts,
         coverage: &mut Coverage,
-    ) {
+    ) -> Vec<ReferredBy> {
         let named = self.named_groups(facts);
         let groups = self.groups(&named);
-        let of_each = groups.iter().flat_map(|(_, of_each)| of_each);
-        let wanted: FastSet<&[u8]> = of_each.filter_map(|(_, group)| *group).collect();
-        if wanted.is_empty() {
-            return;
-        }
         let read_order = read_order(question, coverage);
+        let own: Vec<OwnReference<'_>> = read_order
+            .iter()
+            .flat_map(|by| {
+                let all = facts.of(*by).into_iter().flat_map(LinkFacts::group_references);
+                all.map(|reference| OwnReference { by: *by, reference })
+            })
+            .collect();
+        let of_each = groups.iter().flat_map(|(_, of_each)| of_each);
+        let mut wanted: FastSet<&[u8]> = of_each.filter_map(|(_, group)| *group).collect();
+        for OwnReference { reference, .. } in &own {
+            wanted.extend(std::iter::once(reference.signature).chain(reference.from));
+        }
+        if wanted.is_empty() {
+            return Vec::new();
+        }
         let mut owners: FastMap<&[u8], ReferredBy> = FastMap::default();
         for by in &read_order {
             let signatures = facts.of(*by).into_iter().flat_map(LinkFacts::signatures);
@@ -195,30 +230,182 @@ impl<'q> GroupDefined<'q> {
                 owners.entry(signature).or_insert(*by);
             }
         }
+        let kept = own.into_iter().filter(|one| !one.is_discarded(&owners));
+        let kept: Vec<OwnReference<'_>> = kept.collect();
+        let lost = self.lost(&groups, (&owners, &read_order));
+        add_references(question, &lost, &kept, coverage);
+        let locals = kept.iter().filter(|one| one.is_rejected(question));
+        let locals = locals.filter(|one| owners.get(one.reference.signature) != Some(&one.by));
+        let mut out: Vec<ReferredBy> = locals.map(|one| one.by).collect();
+        out.dedup();
+        out
+    }
+
+    /// The names that lose their definitions, each with true if the linker treats the discarded
+    /// definition like a strong reference.
+    fn lost(
+        &self,
+        groups: &[(&'q [u8], GroupOfEach<'_>)],
+        (owners, read_order): (&FastMap<&[u8], ReferredBy>, &[ReferredBy]),
+    ) -> FastMap<&'q [u8], bool> {
         let is_discarded = |(one, group): &(Definition, Option<&[u8]>)| {
             group.is_some_and(|group| owners.get(group) != Some(&one.by))
         };
-        let places: FastMap<ReferredBy, usize> = read_order.into_iter().zip(0..).collect();
-        let is_lost = |definitions: &GroupOfEach<'_>| {
+        let places: FastMap<ReferredBy, usize> = read_order.iter().copied().zip(0..).collect();
+        let is_weak = |(one, _): &(Definition, Option<&[u8]>)| one.kind == SymbolKind::Weak;
+        let found = groups.iter().filter_map(|(name, definitions)| {
             if !self.selects_first {
-                return definitions.iter().all(is_discarded);
+                let is_lost = definitions.iter().all(is_discarded);
+                return is_lost.then(|| (*name, !definitions.iter().all(is_weak)));
             }
             let mut definitions = definitions.clone();
             definitions.sort_by_key(|(one, _)| places.get(&one.by));
             let selected = definitions
                 .into_iter()
-                .reduce(|old, new| if replaces(new.0.kind, old.0.kind) { new } else { old });
-            selected.is_some_and(|one| one.0.kind != SymbolKind::Weak && is_discarded(&one))
-        };
-        let lost = groups.iter().filter(|(_, definitions)| is_lost(definitions));
-        let lost: FastSet<&[u8]> = lost.map(|(name, _)| *name).collect();
-        let references = References { link: question.link, ..References::default() };
-        let members = coverage.order.iter().copied();
-        let mut found = referrers(question, &references, members, &lost);
-        found.retain(|one| coverage.undefined.iter().all(|known| known.symbol != one.symbol));
-        coverage.undefined.extend(found);
-        coverage.undefined.sort_by(|a, b| a.symbol.cmp(&b.symbol));
+                .reduce(|old, new| if replaces(new.0.kind, old.0.kind) { new } else { old })?;
+            (!is_weak(&selected) && is_discarded(&selected)).then_some((*name, true))
+        });
+        found.collect()
     }
+}
+
+/// Adds the lost names to `coverage`, each with the objects that refer to it. Names without a
+/// reference that needs a definition are left out.
+fn add_references(
+    question: &CoverageQuestion<'_>,
+    lost: &FastMap<&[u8], bool>,
+    own: &[OwnReference<'_>],
+    coverage: &mut Coverage,
+) {
+    let Some(link) = question.link else { return };
+    let names: FastSet<&[u8]> = lost.keys().copied().collect();
+    let found = |strong: FastSet<&[u8]>| {
+        let references = References { link: Some(link), strong, ..References::default() };
+        referrers(question, &references, coverage.order.iter().copied(), &names)
+    };
+    // A weak reference needs a definition if a strong symbol has the name. mold 1.10 only crashes
+    // on an own reference if no other object refers to the name.
+    let is_mold = link.linker == Linker::Mold;
+    let strong = lost.iter().filter(|(_, is_strong)| is_mold || **is_strong);
+    let with_weak = found(strong.map(|(name, _)| *name).collect());
+    let strong = if is_mold { found(FastSet::default()) } else { with_weak.clone() };
+    let mut new = Vec::new();
+    for (mut name, with_weak) in strong.into_iter().zip(with_weak) {
+        let is_requested = || link.undefined.contains(&name.symbol);
+        let counts_own = match link.linker {
+            Linker::Lld => true,
+            Linker::Mold => with_weak.by.is_empty(),
+            Linker::Gnu => {
+                lost.get(&*name.symbol) == Some(&true) || !name.by.is_empty() || is_requested()
+            }
+        };
+        if counts_own || !name.by.is_empty() {
+            let of_name = own.iter().filter(|one| one.reference.name == Some(&*name.symbol));
+            of_name.for_each(|one| insert(&mut name.by, one.by));
+        }
+        let is_known = coverage.undefined.iter().any(|known| known.symbol == name.symbol);
+        if !is_known && !name.by.is_empty() {
+            new.push(name);
+        }
+    }
+    coverage.undefined.extend(new);
+    coverage.undefined.sort_by(|a, b| a.symbol.cmp(&b.symbol));
+}
+
+/// Inserts a referrer at its place: roots precede members.
+fn insert(by: &mut Vec<ReferredBy>, one: ReferredBy) {
+    if !by.contains(&one) {
+        let is_before = |other: &ReferredBy| other.member().is_none() && *other < one;
+        let of_member = one.member().map(|_| by.len());
+        let at = of_member.unwrap_or_else(|| by.partition_point(is_before));
+        by.insert(at, one);
+    }
+}
+
+/// A reference of an object to a symbol in one of its own groups.
+struct OwnReference<'f> {
+    by: ReferredBy,
+    reference: GroupReference<'f>,
+}
+
+impl OwnReference<'_> {
+    /// True if the referring section itself is in a discarded copy.
+    fn is_discarded(&self, owners: &FastMap<&[u8], ReferredBy>) -> bool {
+        self.reference.from.is_some_and(|from| owners.get(from) != Some(&self.by))
+    }
+
+    /// True if the linker rejects this reference to a discarded local symbol. mold accepts it, and
+    /// GNU ld does if the reference is in an exception table. `--gc-sections` may drop the
+    /// referring section.
+    fn is_rejected(&self, question: &CoverageQuestion<'_>) -> bool {
+        let is_counted = match question.link.map(|link| link.linker) {
+            Some(Linker::Lld) => true,
+            Some(Linker::Gnu) => !self.reference.from_exception_table,
+            Some(Linker::Mold) | None => false,
+        };
+        is_counted && self.reference.name.is_none() && !question.gc_sections
+    }
+}
+
+/// The visibility of a definition in a root.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Visibility {
+    Default,
+    /// No shared object replaces the definition.
+    Restricted,
+}
+
+/// The names that roots define in their own groups, and to which they refer from outside of the
+/// groups. Also true if a root refers to a local symbol in this way, and the linker may reject it.
+fn own_names<'q>(
+    question: &CoverageQuestion<'q>,
+    roots: &[Option<LinkFacts>],
+) -> (FastMap<&'q [u8], Visibility>, bool) {
+    let (mut out, mut enters_groups) = (FastMap::default(), false);
+    for (at, (root, facts)) in question.roots.iter().zip(roots).enumerate() {
+        let all = facts.iter().flat_map(LinkFacts::group_references);
+        let mut own: FastSet<&[u8]> = FastSet::default();
+        for reference in all {
+            own.extend(reference.name);
+            let one = OwnReference { by: ReferredBy::Root(at), reference };
+            enters_groups |= one.is_rejected(question);
+        }
+        let names = root
+            .symbols
+            .iter()
+            .filter(|(name, kind)| kind.is_definition() && own.contains(&**name));
+        for (name, _) in names {
+            let seen = out.entry(&**name).or_insert(Visibility::Default);
+            if root.hidden.binary_search(name).is_ok() {
+                *seen = Visibility::Restricted;
+            }
+        }
+    }
+    (out, enters_groups)
+}
+
+/// True if two objects of a link may have copies of a group, and one of them is a root: they define
+/// a name in common.
+pub fn may_share_groups(question: &CoverageQuestion<'_>, coverage: &Coverage) -> bool {
+    if question.link.is_none() {
+        return false;
+    }
+    let (library, mut defined) = (question.library, FastSet::default());
+    for root in question.roots.iter().filter(|root| !root.linked) {
+        let mut own: Vec<u64> = root
+            .symbols
+            .iter()
+            .filter(|(_, kind)| kind.is_definition())
+            .map(|(name, _)| library.hash(name))
+            .collect();
+        own.sort_unstable();
+        own.dedup();
+        if own.into_iter().any(|hash| !defined.insert(hash)) {
+            return true;
+        }
+    }
+    let mut members = coverage.order.iter().flat_map(|member| library.hashes(*member));
+    !defined.is_empty() && members.any(|hash| defined.contains(hash))
 }
 
 /// A definition of a name in an object of the link.
@@ -266,8 +453,7 @@ fn replaces(new: SymbolKind, old: SymbolKind) -> bool {
     }
 }
 
-/// The definitions of the relocatable roots by name, and the names to which these roots refer
-/// strongly.
+/// The definitions of the relocatable roots by name, and the names to which these roots refer.
 fn symbols_of_roots(
     question: &CoverageQuestion<'_>,
     link: &Link,
@@ -277,7 +463,7 @@ fn symbols_of_roots(
     let mut referred: FastSet<NameId> = FastSet::default();
     for (at, root) in question.roots.iter().enumerate().filter(|(_, root)| !root.linked) {
         for (name, kind) in &root.symbols {
-            if *kind == SymbolKind::Undefined {
+            if matches!(kind, SymbolKind::Undefined | SymbolKind::WeakUndefined) {
                 referred.extend(library.find(link.reference(name)));
             } else if let Some(id) = library.find(name).filter(|_| kind.is_definition()) {
                 let beside_weak = root.beside_weak.binary_search(name).is_ok();

@@ -28,7 +28,7 @@ mod unwind;
 pub use archive_set::{ArchiveEntry, ArchiveSet, MemberDefinition};
 pub use checked::{CheckedReferences, ShownReferrers};
 pub use contained::contained;
-pub use discarded::GroupDefined;
+pub use discarded::{GroupDefined, may_share_groups};
 pub use lacking::{LackingReference, lacking};
 pub use link::{DefsymOption, ENTRY, Link, LinkInput, Linker, Wrap};
 pub use linker_defined::{LinkOutput, LinkerDefined, OutputKind, TLS_MODULE_BASE};

@@ -173,10 +173,10 @@ pub struct LinkFacts {
     /// The groups that define a name other than their signature, by index into `groups`. Empty
     /// unless relocations of loaded sections are wanted.
     pub(super) odd_groups: FastSet<usize>,
-    /// The COMDAT groups with a local symbol to which a loaded section outside of the group refers,
-    /// each with the section's own group if there is one. Both are indices into `groups`. Empty
-    /// unless relocations of loaded sections are wanted.
-    pub(super) entered_groups: FastSet<(usize, Option<usize>)>,
+    /// References of loaded sections to symbols that are defined in other COMDAT groups of this
+    /// object: to local symbols, and to global ones of `odd_groups`. Empty unless relocations of
+    /// loaded sections are wanted.
+    pub(super) entered_groups: FastSet<EnteredGroup>,
     /// The global symbols. Unless all relocations are wanted, the list has only symbols with stored
     /// names and symbols of wanted relocations.
     pub globals: Vec<Global>,
@@ -193,6 +193,33 @@ pub struct LinkFacts {
     names: Vec<u8>,
     /// Number of bytes of names that may still be stored.
     room: usize,
+}
+
+/// A reference to a symbol that the object defines in a COMDAT group, from outside of the group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct EnteredGroup {
+    /// The group, by index into `LinkFacts::groups`.
+    pub(super) group: usize,
+    /// The COMDAT group of the section that refers to it.
+    pub(super) from: Option<usize>,
+    /// The symbol, by index into [`LinkFacts::globals`]; `None` for a local symbol.
+    pub(super) global: Option<usize>,
+    /// True if the section is `.gcc_except_table`.
+    pub(super) from_exception_table: bool,
+}
+
+/// A reference to a symbol that the object defines in a COMDAT group, from a loaded section outside
+/// of the group.
+#[derive(Clone, Copy)]
+pub struct GroupReference<'f> {
+    /// The signature of the group.
+    pub signature: &'f [u8],
+    /// The signature of the COMDAT group of the section, if it is in one.
+    pub from: Option<&'f [u8]>,
+    /// The name of the symbol; `None` for a local symbol.
+    pub name: Option<&'f [u8]>,
+    /// True if the section is `.gcc_except_table`.
+    pub from_exception_table: bool,
 }
 
 /// Names by which other objects with the same COMDAT groups can be found.
@@ -334,9 +361,36 @@ impl LinkFacts {
     /// An item is the signature of such a group, and the signature of the section's own COMDAT
     /// group if it has one. Empty unless relocations of loaded sections were wanted.
     pub fn entered_groups(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
+        let local = self.group_references().filter(|one| one.name.is_none());
+        local.map(|one| (one.signature, one.from))
+    }
+
+    /// References from loaded sections to local symbols in other COMDAT groups of the object, and
+    /// to global symbols of [`Self::odd_groups`]. Empty unless relocations of loaded sections were
+    /// wanted.
+    pub fn group_references(&self) -> impl Iterator<Item = GroupReference<'_>> {
         let signature = |group: usize| self.groups.get(group).map(|name| self.kept(*name));
-        let all = self.entered_groups.iter();
-        all.filter_map(move |(group, from)| Some((signature(*group)?, from.and_then(signature))))
+        let name = |global: usize| self.globals.get(global).map(|global| self.name(global));
+        self.entered_groups.iter().filter_map(move |one| {
+            Some(GroupReference {
+                signature: signature(one.group)?,
+                from: one.from.and_then(signature),
+                name: one.global.and_then(name),
+                from_exception_table: one.from_exception_table,
+            })
+        })
+    }
+
+    /// The reference to the symbol of a relocation if the symbol is in another COMDAT group than
+    /// `from`: a local symbol in a section of `self`, or a global symbol in one of `odd_groups`.
+    pub(super) fn entered_group(
+        &self,
+        (section, global): (usize, Option<usize>),
+        (from, from_exception_table): (Option<usize>, bool),
+    ) -> Option<EnteredGroup> {
+        let group = self.group_index(section).filter(|group| Some(*group) != from)?;
+        let is_counted = global.is_none() || self.odd_groups.contains(&group);
+        is_counted.then_some(EnteredGroup { group, from, global, from_exception_table })
     }
 
     pub(super) fn group_index(&self, section: usize) -> Option<usize> {
@@ -433,7 +487,11 @@ impl LinkFacts {
             sections: exact(sections.len, sections.kept(&self.sections).map(section)),
             groups: self.groups.clone(),
             odd_groups: self.odd_groups.clone(),
-            entered_groups: self.entered_groups.clone(),
+            entered_groups: self
+                .entered_groups
+                .iter()
+                .map(|one| EnteredGroup { global: one.global.and_then(new_global), ..*one })
+                .collect(),
             globals: exact(globals.len, kept().map(global)),
             relocations: self
                 .relocations

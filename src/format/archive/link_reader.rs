@@ -408,10 +408,14 @@ fn relocations<'d, H: FileHeader<Endian = Endianness>>(
         if !wanted.section(flags) {
             continue;
         }
-        let is_strict = matches!(wanted, RelocationFilter::Loaded(_))
-            && !out.groups.is_empty()
-            && !may_enter_groups(sections, e, target);
-        let own_group = out.group_index(target);
+        let mut is_strict = matches!(wanted, RelocationFilter::Loaded(_)) && !out.groups.is_empty();
+        let mut from = (out.group_index(target), false);
+        if is_strict {
+            let name = sections.section(object::SectionIndex(target)).ok();
+            let name = name.and_then(|section| sections.section_name(e, section).ok());
+            is_strict = !name.is_some_and(may_enter_groups);
+            from.1 = name == Some(b".gcc_except_table");
+        }
         let is_unwound = wanted.functions()
             && out.sections.get(target).is_some_and(|section| section.is_unwind_table);
         let (start, mut has_named) = (out.relocations.len(), false);
@@ -419,13 +423,15 @@ fn relocations<'d, H: FileHeader<Endian = Endianness>>(
         let mut add = |offset: u64, kind: u32, symbol: usize| {
             let (before, data) = std::mem::replace(&mut last, (kind, symbol));
             let global = symbol.checked_sub(first).filter(|_| symbol > 0);
-            if is_strict && global.is_none() {
-                let index = object::SymbolIndex(symbol);
-                let of = symbols.symbol(index).ok().filter(|_| symbol > 0);
-                let of = of.and_then(|of| symbols.symbol_section(e, of, index).ok().flatten());
-                let group = of.and_then(|section| out.group_index(section.0));
-                let group = group.filter(|group| Some(*group) != own_group);
-                out.entered_groups.extend(group.map(|group| (group, own_group)));
+            if is_strict && kind != 0 {
+                let local = || {
+                    let index = object::SymbolIndex(symbol);
+                    let of = symbols.symbol(index).ok().filter(|_| symbol > 0)?;
+                    symbols.symbol_section(e, of, index).ok().flatten().map(|section| section.0)
+                };
+                let of = global.map_or_else(local, |at| Some(out.globals.get(at)?.section));
+                let entered = of.and_then(|of| out.entered_group((of, global), from));
+                out.entered_groups.extend(entered);
             }
             let named = global.and_then(|global| out.globals.get(global));
             let is_named = named.is_some_and(|global| !global.is_nameless());
@@ -485,14 +491,8 @@ fn relocations<'d, H: FileHeader<Endian = Endianness>>(
 /// True if linkers ignore references from this section to discarded groups (`maybeReportUndefined`
 /// in `lld/ELF/Relocations.cpp`). Such a section is an unwind table or, on PowerPC, a table of
 /// addresses that serves all groups.
-fn may_enter_groups<'d, H: FileHeader<Endian = Endianness>>(
-    sections: &SectionTable<'d, H, &'d Ranges>,
-    e: Endianness,
-    section: usize,
-) -> bool {
-    let section = sections.section(object::SectionIndex(section)).ok();
-    let name = section.and_then(|section| sections.section_name(e, section).ok());
-    name.is_some_and(|name| [&b".eh_frame"[..], b".got2", b".toc"].contains(&name))
+fn may_enter_groups(section: &[u8]) -> bool {
+    [&b".eh_frame"[..], b".got2", b".toc"].contains(&section)
 }
 
 /// True for a relocation type of general- or local-dynamic thread-local storage. The relocation

@@ -23,7 +23,8 @@ mod symbols;
 pub use find::{DefiningMember, RequestedNames, definitions, matching, names};
 pub use index::{ArchiveSymbolIndex, gnu_index};
 pub use link_facts::{
-    Global, GroupNames, LINK_ONCE, LinkFacts, ObjectRelocation, ObjectSection, RelocationFilter,
+    Global, GroupNames, GroupReference, LINK_ONCE, LinkFacts, ObjectRelocation, ObjectSection,
+    RelocationFilter,
 };
 pub use link_reader::{LinkFactsReader, LinkScratch};
 pub use members::{

@@ -217,7 +217,7 @@ impl ArchiveAnswer {
             coverage = cover::cover(&question);
         }
         let referrers = ShownReferrers { names: shown.names, of_name: shown.referrers };
-        audit.add_discarded(tree, (&question, &files), &mut coverage);
+        let entering = audit.add_discarded(tree, (&question, &files), &mut coverage);
         audit.refine(tree, (&question, &files), referrers, &mut coverage);
         if let Some(link) = &link {
             shared.add_undefined(&question, link, &mut coverage);
@@ -226,7 +226,8 @@ impl ArchiveAnswer {
         let lto = lto::LtoEffect::new(&question, &coverage);
         let unindexed = link.as_ref().map(|link| unindexed(&audit.library, link));
         let shared_files = (&*roots, &*objects, &in_static);
-        let rejected = link.as_ref().map(|link| rejected::find(&audit.library, link, shared_files));
+        let rejected =
+            link.as_ref().map(|link| rejected::find(&audit.library, link, shared_files, &entering));
         let may_define = !unread.is_empty() || roots.iter().any(|root| root.opaque.is_some());
         let mut unknown = if may_define {
             std::mem::take(&mut coverage.undefined)

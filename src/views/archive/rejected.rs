@@ -1,5 +1,5 @@
-//! Members, shared objects and programs that make a linker reject the link, even if no reference
-//! needs them. mold ignores members that are not objects.
+//! Members, objects, shared objects and programs that make a linker reject the link, even if no
+//! reference needs them. mold ignores members that are not objects.
 
 use super::ArchiveAnswer;
 use crate::cover::{ArchiveSet, Link, LinkInput, Linker, ReferredBy, ReferringFile};
@@ -35,10 +35,18 @@ pub enum Rejection {
     StaticLink,
     /// A program is an input.
     Program,
+    /// The object refers to a local symbol of its copy of a COMDAT group, which is discarded.
+    DiscardedSymbol,
 }
 
 impl Rejection {
-    const ALL: &[Self] = &[Self::NotObject, Self::InOtherArchive, Self::StaticLink, Self::Program];
+    const ALL: &[Self] = &[
+        Self::NotObject,
+        Self::InOtherArchive,
+        Self::StaticLink,
+        Self::Program,
+        Self::DiscardedSymbol,
+    ];
 
     /// The reason in words, in the singular and the plural. Outputs write the number of files
     /// before these words.
@@ -56,6 +64,10 @@ impl Rejection {
                 ("shared object is linked with -static", "shared objects are linked with -static")
             }
             Self::Program => ("input is an executable", "inputs are executables"),
+            Self::DiscardedSymbol => (
+                "object refers to a local symbol of its discarded copy of a COMDAT group",
+                "objects refer to local symbols of their discarded copies of COMDAT groups",
+            ),
         }
     }
 
@@ -91,11 +103,13 @@ impl Rejection {
     }
 }
 
-/// The inputs that the linker rejects: members in the order of the archives, then linked files.
+/// The inputs that the linker rejects: members in the order of the archives, then roots. `entering`
+/// are those that refer to local symbols of discarded copies.
 pub(super) fn find(
     library: &ArchiveSet,
     link: &Link,
     (roots, objects, in_static): RootFiles<'_>,
+    entering: &[ReferredBy],
 ) -> Vec<(RejectedFile, Rejection)> {
     let mut out = Vec::new();
     for input in &link.inputs {
@@ -112,6 +126,14 @@ pub(super) fn find(
     out.extend(linked.filter_map(|(at, (_, object))| {
         let rejection = Rejection::of_linked(link.linker, (*object)?, in_static.contains(&at))?;
         Some((RejectedFile::Root(at), rejection))
+    }));
+    out.extend(entering.iter().filter_map(|by| {
+        let file = match by {
+            ReferredBy::Member(member) => RejectedFile::Member(*member),
+            ReferredBy::Root(at) => RejectedFile::Root(*at),
+            ReferredBy::Asked | ReferredBy::EntryPoint | ReferredBy::LibraryCall => return None,
+        };
+        Some((file, Rejection::DiscardedSymbol))
     }));
     out.sort_unstable();
     out.dedup();

@@ -25,6 +25,7 @@
 
 mod bitcode;
 mod cases;
+mod discarded;
 mod gcc_lto;
 mod gnu;
 mod random;
