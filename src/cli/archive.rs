@@ -362,7 +362,7 @@ fn link(
         bail!("GNU ld has no --start-lib\nhelp: use --linker lld or --linker mold");
     }
     let define = |text: &OsString| {
-        let defined = DefsymOption::parse(text.as_bytes());
+        let defined = DefsymOption::parse(text.as_bytes(), linker);
         defined
             .with_context(|| format!("--defsym {}: not NAME=EXPRESSION", show_path(text.as_ref())))
     };
@@ -492,7 +492,7 @@ fn add_command(link: &mut TypedLink, command: &ScriptCommand) -> Result<()> {
         ScriptCommand::Entry(_) => {}
         ScriptCommand::Version => link.has_version_script = true,
         ScriptCommand::Assign(text) | ScriptCommand::Provide(text) => {
-            let defined = DefsymOption::parse(text);
+            let defined = DefsymOption::parse(text, link.linker);
             let defined = defined.with_context(|| {
                 format!("linker script: `{}` is not NAME = EXPRESSION", show(text))
             })?;

@@ -3,6 +3,7 @@
 //! its linker.
 
 use super::ReferringFile;
+use super::expression::{KEYWORDS, OF_NAMES, read_symbols, words};
 use crate::format::elf::Object;
 use crate::id::{ArchiveId, FastSet};
 use std::os::unix::ffi::OsStrExt as _;
@@ -75,8 +76,8 @@ pub struct DefsymOption {
     pub name: Box<[u8]>,
     /// The symbols in the expression that need a definition.
     pub refers: Vec<Box<[u8]>>,
-    /// Symbols in the expression that DEFINED tests. They may stay undefined. Only lld extracts the
-    /// members that define them.
+    /// Symbols in the expression that DEFINED tests, or that the linker skips because of a constant
+    /// condition. They may stay undefined. Only lld extracts the members that define them.
     pub guarded: Vec<Box<[u8]>>,
     /// The symbols that can be the whole value of the expression: `bar` in `foo=bar`, and the
     /// branches of `foo = DEFINED(bar) ? bar : baz`. In GNU ld, the new symbol gets the section of
@@ -144,19 +145,6 @@ pub struct Link {
     pub keeps_tls_calls: bool,
 }
 
-/// Functions of linker expressions that do not need a definition of their argument.
-const OF_NAMES: &[&[u8]] = &[
-    b"ADDR",
-    b"ALIGNOF",
-    b"CONSTANT",
-    b"DEFINED",
-    b"LENGTH",
-    b"LOADADDR",
-    b"ORIGIN",
-    b"SEGMENT_START",
-    b"SIZEOF",
-];
-
 /// Words of expressions whose value depends on the layout of the output. `ALIGN` does so if it has
 /// one argument.
 const OF_LAYOUT: &[&[u8]] = &[
@@ -171,46 +159,6 @@ const OF_LAYOUT: &[&[u8]] = &[
     b"SIZEOF",
     b"SIZEOF_HEADERS",
 ];
-
-/// The words of expressions that are not symbols (`ld/ldlex.l`).
-const KEYWORDS: &[&[u8]] = &[
-    b"ABSOLUTE",
-    b"ADDR",
-    b"ALIGN",
-    b"ALIGNOF",
-    b"ASSERT",
-    b"BLOCK",
-    b"CONSTANT",
-    b"DATA_SEGMENT_ALIGN",
-    b"DATA_SEGMENT_END",
-    b"DATA_SEGMENT_RELRO_END",
-    b"DEFINED",
-    b"LENGTH",
-    b"LOADADDR",
-    b"LOG2CEIL",
-    b"MAX",
-    b"MIN",
-    b"NEXT",
-    b"ORIGIN",
-    b"SEGMENT_START",
-    b"SIZEOF",
-    b"SIZEOF_HEADERS",
-];
-
-/// The names, numbers and quoted texts of an expression.
-fn words(mut text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let is_part = |b: &u8| b.is_ascii_alphanumeric() || b"_.$".contains(b) || !b.is_ascii();
-    std::iter::from_fn(move || {
-        let start = text.iter().position(|b| is_part(b) || *b == b'"')?;
-        let quoted = text[start] == b'"';
-        text = &text[start + usize::from(quoted)..];
-        let ends = |b: &u8| if quoted { *b == b'"' } else { !is_part(b) };
-        let len = text.iter().position(ends).unwrap_or(text.len());
-        let word = &text[..len];
-        text = text.get(len + usize::from(quoted)..).unwrap_or_default();
-        Some(word)
-    })
-}
 
 /// The symbols whose section the value of an expression may have: lone symbols, also after unary
 /// operators, in parentheses and as branches of `?`. The result of a binary operator is absolute.
@@ -235,8 +183,8 @@ fn whole_symbols(expression: &[u8]) -> Vec<&[u8]> {
 }
 
 impl DefsymOption {
-    /// Parses `NAME=EXPRESSION`; `None` if either is empty.
-    pub fn parse(text: &[u8]) -> Option<Self> {
+    /// Parses `NAME=EXPRESSION` by the rules of a linker; `None` if either is empty.
+    pub fn parse(text: &[u8], linker: Linker) -> Option<Self> {
         let at = memchr::memchr(b'=', text)?;
         let (name, expression) = (text[..at].trim_ascii(), text[at + 1..].trim_ascii());
         let (mut symbols, mut tested) = (Vec::<Box<[u8]>>::new(), Vec::<Box<[u8]>>::new());
@@ -251,7 +199,11 @@ impl DefsymOption {
             }
             before = if OF_NAMES.contains(&before) { b"" } else { word };
         }
-        let (guarded, refers) = symbols.into_iter().partition(|name| tested.contains(name));
+        let read = read_symbols(expression, linker == Linker::Lld);
+        let is_skipped =
+            |name: &[u8]| read.as_ref().is_some_and(|read| read.iter().all(|one| *one != name));
+        let (guarded, refers) =
+            symbols.into_iter().partition(|name| tested.contains(name) || is_skipped(name));
         let is_whole = !name.is_empty() && !expression.is_empty();
         let copied = whole_symbols(expression).into_iter().map(Into::into).collect();
         let is_of_layout = |word: &[u8]| {
@@ -332,11 +284,15 @@ impl Link {
 
 #[cfg(test)]
 mod tests {
-    use super::DefsymOption;
+    use super::{DefsymOption, Linker};
+
+    fn parse(text: &[u8]) -> Option<DefsymOption> {
+        DefsymOption::parse(text, Linker::Gnu)
+    }
 
     #[test]
     fn expressions_name_symbols() {
-        let defined = DefsymOption::parse(b"foo = bar+0x10*(.baz)").expect("an assignment");
+        let defined = parse(b"foo = bar+0x10*(.baz)").expect("an assignment");
         assert_eq!(&*defined.name, b"foo");
         let refers: Vec<&[u8]> = defined.refers.iter().map(|name| &**name).collect();
         assert_eq!(refers, [&b"bar"[..], b".baz"]);
@@ -351,7 +307,7 @@ mod tests {
             ("1 + bar", &[]),
             ("0x10", &[]),
         ] {
-            let defined = DefsymOption::parse(format!("x={expression}").as_bytes());
+            let defined = parse(format!("x={expression}").as_bytes());
             let copied = defined.expect("an assignment").copied;
             let expected = expected.iter().map(|name| name.as_bytes());
             assert!(copied.iter().map(|name| &**name).eq(expected), "{expression}");
@@ -362,7 +318,7 @@ mod tests {
             ("MAX(a, CONSTANT(MAXPAGESIZE)) + ALIGN(., 8)", &["a"]),
             ("SEGMENT_START(\"text-segment\", \"b\") + ABSOLUTE(c)", &["b", "c"]),
         ] {
-            let defined = DefsymOption::parse(format!("x={expression}").as_bytes());
+            let defined = parse(format!("x={expression}").as_bytes());
             let refers = defined.expect("an assignment").refers;
             let expected: Vec<&[u8]> = expected.iter().map(|name| name.as_bytes()).collect();
             assert!(refers.iter().map(|name| &**name).eq(expected), "{expression}");
@@ -374,9 +330,9 @@ mod tests {
             ("ALIGN(8)", true),
             ("ALIGN(bar, 8)", false),
         ] {
-            let defined = DefsymOption::parse(format!("x={expression}").as_bytes());
+            let defined = parse(format!("x={expression}").as_bytes());
             assert_eq!(defined.expect("an assignment").needs_layout, expected, "{expression}");
         }
-        assert!(DefsymOption::parse(b"foo=").is_none() && DefsymOption::parse(b"foo").is_none());
+        assert!(parse(b"foo=").is_none() && parse(b"foo").is_none());
     }
 }

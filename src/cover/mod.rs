@@ -11,6 +11,7 @@ mod archive_set;
 mod checked;
 mod contained;
 mod discarded;
+mod expression;
 mod gc;
 mod lacking;
 mod link;

@@ -1,6 +1,8 @@
 //! Cases about rules of GNU ld that the other linkers do not have.
 
-use super::{Link, compare};
+use super::{LINKERS, Link, compare, ours, theirs};
+use crate::archives::kit::{ar, has_linker, object};
+use crate::support::Lab;
 
 fn check(cases: &[(&str, &str)], except: &[&'static str]) {
     let links: Vec<Link> = cases.iter().map(|(o, line)| Link::new(o, line, except)).collect();
@@ -68,4 +70,45 @@ fn assignments_before_their_values() {
         ("m: !f | a: f !g | b: g !h", "m --defsym=f=g [a b]"),
     ];
     check(CASES, &["lld", "mold"]);
+}
+
+/// Linkers skip the other branch of `?` after a constant condition. lld also skips the second
+/// operand of `&&` and `||` if the first one decides, but extracts the members for it.
+#[test]
+fn constant_conditions_of_expressions() {
+    const EXPRESSIONS: &[&str] = &[
+        "1?3:f",
+        "0?f:3",
+        "0?3:f",
+        "2-2?f:(0x1?1:g)",
+        "0?1:(1?2:f)",
+        "0&&f",
+        "1&&f",
+        "1||f",
+        "0||f",
+        "(1==1)||f",
+        "!0||f",
+        "3<<1>=6?1:f",
+        "-1?1:f",
+        "1K?1:f",
+        "0*f",
+        "1?DEFINED(f):f",
+        "DEFINED(f)?f:2",
+    ];
+    let lab = Lab::new();
+    lab.write("versions", "V0 { };\n");
+    object(&lab, "m.o", ".globl _start\n_start: nop\n");
+    object(&lab, "f.o", ".globl f\nf: nop\n");
+    ar(&lab, "rc", "f.a", &["f.o"]);
+    for (program, linker) in LINKERS.iter().filter(|(program, _)| has_linker(program)) {
+        // mold only knows numbers and names.
+        for expression in EXPRESSIONS.iter().filter(|_| *linker != "mold") {
+            for end in ["", " f.a"] {
+                let line = format!("exe m.o --defsym=q={expression}{end}");
+                let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+                let theirs = theirs(&lab, program, &words, "map").expect("the linker ends");
+                assert_eq!(ours(&lab, linker, &words), theirs, "{linker}: {line}");
+            }
+        }
+    }
 }
