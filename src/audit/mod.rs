@@ -13,6 +13,7 @@ mod dangling;
 mod databases;
 mod definers;
 mod definitions;
+mod dependent_libraries;
 mod diagnosis;
 mod dlopens;
 mod explained;

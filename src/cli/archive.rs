@@ -3,6 +3,7 @@
 //! `--archive-stats` also write tables in lld's format.
 
 use super::archive_options::is_stdout;
+use super::dependents::Dependents;
 use super::exit::Exit;
 use super::link_line::{LeftOut, Typed};
 use super::nesting::Nesting;
@@ -86,33 +87,28 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
     prepared.say_what_is_assumed(shared);
     output_conflicts::check(&prepared.plan, &*prepared.tree, shared, &tables)?;
     apart_from_lines(shared, &tables, options)?;
-    let (asked, plan, scripts) = ask(options, &prepared, &dirs)?;
-    if has_assertion(&asked) && !shared.quiet {
+    let mut asked = ask(options, &prepared, &dirs)?;
+    if has_assertion(&asked.question) && !shared.quiet {
         message::fact("ASSERT of a linker script: assumed to be true");
     }
     let exports = options.shared || options.export_dynamic;
-    if let Some(command) = version_script(&asked).filter(|_| options.gc_sections && exports) {
+    if let Some(command) =
+        version_script(&asked.question).filter(|_| options.gc_sections && exports)
+    {
         bail!("{command}: {GC_SECTIONS}");
     }
-    // The files that linker scripts name are inputs too.
-    output_conflicts::check(&plan, &*prepared.tree, shared, &tables)?;
-    let read = scripts.iter().map(PathBuf::as_path);
-    output_conflicts::apart_from(&*prepared.tree, shared, &tables, read)?;
-    let progress = Progress::new(prepared.progress);
-    let mut walked = walk(&plan, &*prepared.tree, &progress);
-    let named = scripts::named(&*prepared.tree, walked.scripts(), &plan.lib_paths);
-    output_conflicts::apart_from(&*prepared.tree, shared, &tables, named.all())?;
-    walked.add_providers(&plan, &*prepared.tree, &named.files);
-    let run = AuditRun::new(plan, &*prepared.tree, walked, &prepared.baselines, Parts::default());
-    output_conflicts::after(&run.audit, shared, &tables)?;
-    let rendering = Instant::now();
-    let style = prepared.style;
-    let files = sinks.files.iter().map(|(output, _)| shown(output, style.plain()));
-    let shown = files.fold(shown(sinks.stdout, style), ShownHints::and);
-    let source = (&run.audit, &run.plan, &*prepared.tree);
-    let view = ArchiveAnswer::new(source, &asked, shown).map_err(anyhow::Error::msg)?;
-    drop(progress);
-    let hides = options.left_out.hiding.first().map(String::as_str).or(version_script(&asked));
+    let mut dependents = Dependents::default();
+    let (run, view, rendering) = loop {
+        let (run, view, rendering) = answered(shared, &prepared, &sinks, &tables, &asked)?;
+        let search = (&*asked.end.dirs, asked.end.nesting.modes.is_static);
+        let more = dependents.more(&*prepared.tree, (&view, &run.audit.library), search)?;
+        if more.is_empty() {
+            break (run, view, rendering);
+        }
+        asked.add_dependents(&more, options, &prepared)?;
+    };
+    let asked = &asked.question;
+    let hides = options.left_out.hiding.first().map(String::as_str).or(version_script(asked));
     if let Some(option) = hides.filter(|_| view.coverage.needs_exports) {
         bail!(
             "{option}: may hide symbols that shared objects need, which is not followed\nhelp: leave it out"
@@ -130,6 +126,37 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
     let status = answer(shared, &sinks, &run, &view, look)?;
     run.finish(shared, rendering, start);
     Ok(status)
+}
+
+/// Audits the inputs of the link and answers the question. Also returns the time at which the
+/// audit ended.
+fn answered(
+    shared: &SharedOptions,
+    prepared: &Prepared,
+    sinks: &ArchiveSinks,
+    tables: &[&Path],
+    asked: &Asked,
+) -> Result<(AuditRun, ArchiveAnswer, Instant)> {
+    let (plan, tree) = (asked.plan.clone(), &*prepared.tree);
+    // The files that linker scripts name are inputs too.
+    output_conflicts::check(&plan, tree, shared, tables)?;
+    let read = asked.scripts.iter().map(PathBuf::as_path);
+    output_conflicts::apart_from(tree, shared, tables, read)?;
+    let progress = Progress::new(prepared.progress);
+    let mut walked = walk(&plan, tree, &progress);
+    let named = scripts::named(tree, walked.scripts(), &plan.lib_paths);
+    output_conflicts::apart_from(tree, shared, tables, named.all())?;
+    walked.add_providers(&plan, tree, &named.files);
+    let run = AuditRun::new(plan, tree, walked, &prepared.baselines, Parts::default());
+    output_conflicts::after(&run.audit, shared, tables)?;
+    let rendering = Instant::now();
+    let style = prepared.style;
+    let files = sinks.files.iter().map(|(output, _)| shown(output, style.plain()));
+    let shown = files.fold(shown(sinks.stdout, style), ShownHints::and);
+    let source = (&run.audit, &run.plan, tree);
+    let view = ArchiveAnswer::new(source, &asked.question, shown).map_err(anyhow::Error::msg)?;
+    drop(progress);
+    Ok((run, view, rendering))
 }
 
 /// The end of the error about an option that changes which sections `--gc-sections` keeps.
@@ -274,43 +301,85 @@ fn is_ordered(options: &ArchiveOptions) -> bool {
         || options.gc_sections && options.export_dynamic
 }
 
-/// Returns the question about the link, the plan of the audit that answers it, and the linker
-/// scripts that were read. In the question, the files that a script names replace it, and the
-/// library found in `dirs` replaces each `-l`.
-fn ask(
-    options: &ArchiveOptions,
-    prepared: &Prepared,
-    dirs: &[PathBuf],
-) -> Result<(ArchiveQuestion, Plan, Vec<PathBuf>)> {
+/// The question about the link, and the audit that answers it.
+struct Asked {
+    question: ArchiveQuestion,
+    plan: Plan,
+    /// The linker scripts that were read.
+    scripts: Vec<PathBuf>,
+    end: LineEnd,
+}
+
+/// The state after the last input of the link line, in which lld adds dependent libraries.
+#[derive(Default)]
+struct LineEnd {
+    /// The directories that are searched for libraries.
+    dirs: Vec<PathBuf>,
+    nesting: Nesting,
+}
+
+impl Asked {
+    /// Adds dependent libraries after all inputs.
+    fn add_dependents(
+        &mut self,
+        files: &[PathBuf],
+        options: &ArchiveOptions,
+        prepared: &Prepared,
+    ) -> Result<()> {
+        let Some(link) = &mut self.question.link else { return Ok(()) };
+        let LineEnd { dirs, nesting } = &mut self.end;
+        for path in files {
+            let search = (&**dirs, None, nesting.modes.is_static);
+            let inputs = scripts::linked(&*prepared.tree, path, link.linker, search)?;
+            add_inputs(link, &inputs, LinkArgument::Library, nesting)?;
+            self.scripts.extend(inputs.scripts);
+            dirs.extend(inputs.dirs);
+        }
+        refuse_own_operands(link)?;
+        self.plan = plan_of(&self.question, options, prepared);
+        Ok(())
+    }
+}
+
+/// Returns the question about the link, and the plan of the audit that answers it. In the question,
+/// the files that a script names replace it, and the library found in `dirs` replaces each `-l`.
+fn ask(options: &ArchiveOptions, prepared: &Prepared, dirs: &[PathBuf]) -> Result<Asked> {
     let (archives, rest) = prepared.plan.paths.split_at(options.archives.len());
     let (order, objects) = rest.split_at(options.order.as_ref().map_or(0, Vec::len));
-    let symbols: Vec<Box<[u8]>> = bytes(&options.root_symbol);
-    let mut asked = ArchiveQuestion {
+    let mut question = ArchiveQuestion {
         objects: objects.to_vec(),
-        symbols: symbols.clone(),
+        symbols: bytes(&options.root_symbol),
         all_members: options.all_members,
         output: options.output(),
         gc_sections: options.gc_sections,
         ..ArchiveQuestion::default()
     };
-    let mut paths: Vec<PathBuf> = objects.to_vec();
-    let (mut lazy, mut names) = (None, symbols);
-    names.push(GENERATED.into());
-    let mut scripts = Vec::new();
+    let (mut scripts, mut end) = (Vec::new(), LineEnd::default());
     if is_ordered(options) {
-        let link = link(options, prepared, (archives, order, objects), (dirs, &mut scripts))?;
-        paths.extend(link.items.iter().filter_map(LinkArgument::path).map(Path::to_path_buf));
-        lazy = Some(link.lazy());
-        names.extend(link.names());
-        asked.link = Some(link);
+        let (link, at_end) =
+            link(options, prepared, (archives, order, objects), (dirs, &mut scripts))?;
+        (question.link, end) = (Some(link), at_end);
     } else {
         let found = scripts::expand(&*prepared.tree, archives, &prepared.plan.lib_paths)?;
-        (asked.archives, scripts) = (found.files, found.scripts);
-        paths.extend(asked.archives.iter().cloned());
+        (question.archives, scripts) = (found.files, found.scripts);
     }
-    let plan = Plan {
+    let plan = plan_of(&question, options, prepared);
+    Ok(Asked { question, plan, scripts, end })
+}
+
+/// The plan of the audit that answers `question`.
+fn plan_of(question: &ArchiveQuestion, options: &ArchiveOptions, prepared: &Prepared) -> Plan {
+    let mut paths: Vec<PathBuf> = question.objects.clone();
+    paths.extend(question.archives.iter().cloned());
+    let mut names = question.symbols.clone();
+    names.push(GENERATED.into());
+    if let Some(link) = &question.link {
+        paths.extend(link.items.iter().filter_map(LinkArgument::path).map(Path::to_path_buf));
+        names.extend(link.names());
+    }
+    Plan {
         paths,
-        link: lazy,
+        link: question.link.as_ref().map(TypedLink::lazy),
         facts: false,
         definitions: true,
         members: true,
@@ -320,8 +389,7 @@ fn ask(
         cwd_stated: prepared.plan.cwd_stated || is_ordered(options),
         ld_library_path: needed_path(options, (&prepared.plan.cwd, &prepared.plan.ld_library_path)),
         ..prepared.plan.clone()
-    };
-    Ok((asked, plan, scripts))
+    }
 }
 
 /// The directories in which GNU ld searches for libraries that shared objects need, separated by
@@ -348,14 +416,14 @@ fn bytes(names: &[OsString]) -> Vec<Box<[u8]>> {
     names.iter().map(|name| name.as_bytes().into()).collect()
 }
 
-/// The link as typed: `--root-object` first, then the files and options in their order. `scripts`
-/// gets the linker scripts that were read.
+/// The link as typed: `--root-object` first, then the files and options in their order; and the
+/// state at its end. `scripts` gets the linker scripts that were read.
 fn link(
     options: &ArchiveOptions,
     prepared: &Prepared,
     (archives, order, objects): (&[PathBuf], &[PathBuf], &[PathBuf]),
     (dirs, scripts): (&[PathBuf], &mut Vec<PathBuf>),
-) -> Result<TypedLink> {
+) -> Result<(TypedLink, LineEnd)> {
     let linker = linker_of(options);
     let is_lib = |typed: &Typed| matches!(typed, Typed::Position(PositionalOption::StartLib));
     if linker == cover::Linker::Gnu && options.typed.iter().any(is_lib) {
@@ -382,6 +450,7 @@ fn link(
         export_dynamic: options.export_dynamic,
         emulation: options.left_out.emulation,
         keeps_tls_calls: options.left_out.keeps_tls_calls && !nesting.modes.is_static,
+        adds_dependents: linker == cover::Linker::Lld && !options.left_out.ignores_dependents,
     };
     let tree = &*prepared.tree;
     // GNU ld and mold skip a `-l` library for another ELF class or machine. lld refuses it.
@@ -423,7 +492,7 @@ fn link(
         }
     }
     refuse_own_operands(&out)?;
-    Ok(out)
+    Ok((out, LineEnd { dirs, nesting }))
 }
 
 /// Fails if the expression of a symbol has the symbol itself as an operand, and nothing assigned it

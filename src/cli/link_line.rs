@@ -116,6 +116,8 @@ pub struct LeftOut {
     pub(super) emulation: Option<OutputFormat>,
     /// True if mold keeps all calls that find thread-local data (`--no-relax`).
     pub(super) keeps_tls_calls: bool,
+    /// True with `--no-dependent-libraries`, for lld.
+    pub(super) ignores_dependents: bool,
     /// The error for the first option whose effect `archive` does not follow; `None` if there is
     /// none.
     pub(super) refused: Option<String>,
@@ -346,6 +348,9 @@ impl LeftOut {
             }
             Effect::Relaxes(is_on) if linker == LinkerOption::Mold => {
                 self.keeps_tls_calls = !is_on;
+            }
+            Effect::Dependents(is_on) if linker == LinkerOption::Lld => {
+                self.ignores_dependents = !is_on;
             }
             Effect::Hides => self.hiding.push(option),
             Effect::Versions => {

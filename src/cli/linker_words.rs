@@ -51,6 +51,8 @@ pub(super) enum Effect {
     Emulation,
     /// `--relax` and `--no-relax`: without relaxation, mold keeps calls that find thread-local data.
     Relaxes(bool),
+    /// `--dependent-libraries` and its opposite: lld adds the libraries that objects ask for.
+    Dependents(bool),
     /// Makes undefined symbols warnings.
     Warns,
     /// Makes undefined symbols errors.
@@ -65,7 +67,7 @@ const FLAGS: &str = "EB EL M Qy S V X accept-unknown-input-arch allow-multiple-d
     Bsymbolic Bsymbolic-functions Bsymbolic-non-weak Bsymbolic-non-weak-functions build-id \
     call-graph-profile-sort check-sections cmse-implib color-diagnostics cref ctf-share-types \
     ctf-variables d dc debug-names default-imported-symver default-symver demangle \
-    dependent-libraries disable-multiple-abs-defs disable-new-dtags discard-all discard-locals \
+    disable-multiple-abs-defs disable-new-dtags discard-all discard-locals \
     discard-none dp eh-frame-hdr embedded-relocs emit-relocs enable-new-dtags \
     enable-non-contiguous-regions enable-non-contiguous-regions-warnings execute-only \
     fat-lto-objects fatal-warnings fix-cortex-a53-843419 fix-cortex-a8 flto flto-partition \
@@ -74,7 +76,7 @@ const FLAGS: &str = "EB EL M Qy S V X accept-unknown-input-arch allow-multiple-d
     map-whole-files merge-exidx-entries mmap-output-file no-accept-unknown-input-arch \
     no-add-needed no-allow-multiple-definition no-apply-dynamic-relocs no-build-id \
     no-call-graph-profile-sort no-check-sections no-color-diagnostics no-copy-dt-needed-entries \
-    no-ctf-variables no-debug-names no-demangle no-dependent-libraries no-dynamic-linker \
+    no-ctf-variables no-debug-names no-demangle no-dynamic-linker \
     no-eh-frame-hdr no-execute-only no-fat-lto-objects no-fatal-warnings no-fork no-fortran-common \
     no-gdb-index no-gnu-unique no-icf no-keep-memory no-ld-generated-unwind-info no-map-whole-files \
     no-merge-exidx-entries no-mmap-output-file no-nmagic no-omagic no-optimize-bb-jumps \
@@ -166,6 +168,8 @@ const OTHERS: &[(&str, bool, Effect)] = &[
     ("sysroot", true, Effect::Sysroot),
     ("unresolved-symbols", true, Effect::Unresolved),
     ("rsp-quoting", true, Effect::Quoting),
+    ("dependent-libraries", false, Effect::Dependents(true)),
+    ("no-dependent-libraries", false, Effect::Dependents(false)),
     ("no-relax", false, Effect::Relaxes(false)),
     ("relax", false, Effect::Relaxes(true)),
     ("warn-unresolved-symbols", false, Effect::Warns),

@@ -11,6 +11,7 @@ pub mod commands;
 mod compilers;
 mod completions;
 mod demo;
+mod dependents;
 mod diff;
 mod driver_line;
 pub mod exit;

@@ -363,6 +363,9 @@ pub struct Coverage {
     /// Names in `undefined` that intermediate language defines, and to which no machine code of an
     /// object refers: LTO may drop these definitions.
     pub only_lto_defines: FastSet<Box<[u8]>>,
+    /// The objects of a link of lld, in the order in which lld reads them: those that lld links
+    /// before it looks up the entry point and other late references. Empty for other linkers.
+    pub read_first: Vec<ReferredBy>,
     /// True if a shared object refers to a name that an object of the output defines, or if LTO
     /// keeps a definition only because the output exports it. The linker may report such a name if
     /// an option hides it.

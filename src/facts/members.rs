@@ -3,8 +3,8 @@
 
 use super::{Content, Corpus, FileFacts, NOT_AGAIN, Need};
 use crate::format::archive::{
-    self, ArchiveSymbolIndex, External, LinkFacts, LinkFactsReader, LinkScratch, Member,
-    MemberKind, Members, Options, RelocationFilter, Scratch,
+    self, ArchiveSymbolIndex, DependentLibraries, External, LinkFacts, LinkFactsReader,
+    LinkScratch, Member, MemberKind, Members, Options, RelocationFilter, Scratch,
 };
 use crate::format::{Defect, Table};
 use crate::id::FileId;
@@ -126,6 +126,23 @@ impl<'a> LinkFile<'a> {
     pub fn object(&self, wanted: RelocationFilter<'_>) -> Option<LinkFacts> {
         let read = |reader: &mut LinkFactsReader<'_>| reader.object(&self.handle).ok().flatten();
         LINK_SCRATCH.with_borrow_mut(|scratch| read(&mut LinkFactsReader { wanted, scratch }))
+    }
+
+    /// The dependent libraries of the file itself, or of a member of the archive; `None` if they
+    /// cannot be read. As in [`Self::member`], the member was read before.
+    pub fn dependent_libraries(
+        &self,
+        of: Option<(&Members, &Member)>,
+    ) -> Option<DependentLibraries> {
+        let anywhere = [PathBuf::from("/")];
+        let open = |name: &[u8]| external(self.tree, &anywhere, &self.facts.path, name);
+        LINK_SCRATCH.with_borrow_mut(|scratch| match of {
+            Some((members, member)) => {
+                let how = (members.thin, &open as &dyn Fn(&[u8]) -> External);
+                DependentLibraries::of_member(&self.handle, member.offset, how, scratch).ok()
+            }
+            None => DependentLibraries::of_object(&self.handle, scratch).ok(),
+        })
     }
 
     /// The facts of a member of the archive; `None` if they cannot be read, or if the member is not

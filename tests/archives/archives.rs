@@ -6,6 +6,7 @@
 mod as_needed;
 mod candidates;
 mod check;
+mod dependents;
 mod drivers;
 mod gc;
 mod graphs;

@@ -26,6 +26,7 @@ pub(super) fn link<'q>(
         suffixed: versioned.iter().copied().collect(),
         taken: vec![false; question.library.members()],
         repeated: repeated(question, link),
+        read: Vec::new(),
         out: Coverage::default(),
     };
     for name in question.symbols.iter().chain(&link.undefined) {
@@ -34,6 +35,7 @@ pub(super) fn link<'q>(
     for input in &link.inputs {
         run.input(input);
     }
+    let read_first = run.read.clone();
     let unwrapped = run.ask_late(link);
     let unprovided = run.unprovided(link);
     let mut found: FastMap<&[u8], ChosenDefinition> =
@@ -51,7 +53,7 @@ pub(super) fn link<'q>(
     let mut strong: FastSet<&[u8]> = strong.collect();
     let suffixed: FastSet<&[u8]> = run.suffixed.difference(&strong).copied().collect();
     strong.extend(&suffixed);
-    let (coverage, forgotten) = (run.out, run.repeated);
+    let (coverage, forgotten) = (Coverage { read_first, ..run.out }, run.repeated);
     let of_names = Resolved {
         found,
         strong,
@@ -134,6 +136,8 @@ struct Run<'q> {
     taken: Vec<bool>,
     /// Shared objects with the DT_NEEDED name of an earlier shared object.
     repeated: FastSet<usize>,
+    /// The objects that were read, in order.
+    read: Vec<ReferredBy>,
     out: Coverage,
 }
 
@@ -165,6 +169,7 @@ impl<'q> Run<'q> {
     /// Adds an object. A linked root that is not an input is added in place of the objects that it
     /// was linked from.
     fn object(&mut self, at: usize) {
+        self.read.push(ReferredBy::Root(at));
         let root = &self.question.roots[at];
         for name in &root.hidden {
             self.hide(name, ReferredBy::Root(at));
@@ -438,6 +443,7 @@ impl<'q> Run<'q> {
         let library = self.question.library;
         self.taken[member.index()] = true;
         self.out.order.push(member);
+        self.read.push(ReferredBy::Member(member));
         if library.member(member).is_unknown() {
             self.out.opaque.push(member);
         }

@@ -17,6 +17,13 @@ const VERSIONS: std::ops::RangeInclusive<u32> = 0..=3;
 const SYMBOLS: usize = 4 + 8 + 8 + 8;
 /// Size of a symbol in bytes: two strings, a COMDAT, flags.
 const SYMBOL: usize = 24;
+/// Offset of the range of dependent libraries in the table's header, after the symbols, the common
+/// symbols, the target triple, the name of the source file and the linker options of COFF.
+const LIBRARIES: usize = SYMBOLS + 8 + 8 + 8 + 8 + 8;
+/// The first version of the table that lists dependent libraries.
+const FIRST_WITH_LIBRARIES: u32 = 2;
+/// Size of a string in bytes: its offset and its length.
+const STRING: usize = 8;
 /// Upper bound for the abbreviations of one block and for the operands of one abbreviation.
 const MOST: usize = 64;
 
@@ -32,6 +39,32 @@ pub(super) struct LtoSymbol<'b> {
 
 /// The global symbols of a bitcode file; `None` if its symbol table is missing or cannot be read.
 pub(super) fn symbols(file: &[u8]) -> Option<Vec<LtoSymbol<'_>>> {
+    let (table, strings) = tables(file)?;
+    parse(table, strings)
+}
+
+/// The dependent libraries of a bitcode file; `None` if its symbol table is missing or cannot be
+/// read.
+pub(super) fn libraries(file: &[u8]) -> Option<Vec<&[u8]>> {
+    let (table, strings) = tables(file)?;
+    let version = word(table, 0)?;
+    if !VERSIONS.contains(&version) {
+        return None;
+    }
+    if version < FIRST_WITH_LIBRARIES {
+        return Some(Vec::new());
+    }
+    let (start, count) = (word(table, LIBRARIES)? as usize, word(table, LIBRARIES + 4)? as usize);
+    let all = table.get(start..start.checked_add(count.checked_mul(STRING)?)?)?;
+    let text = |place: &[u8]| {
+        let (at, len) = (word(place, 0)? as usize, word(place, 4)? as usize);
+        strings.get(at..at.checked_add(len)?)
+    };
+    all.chunks_exact(STRING).map(text).collect()
+}
+
+/// The symbol table of a bitcode file, and the strings with its names.
+fn tables(file: &[u8]) -> Option<(&[u8], &[u8])> {
     let file = unwrapped(file)?;
     let (mut table, mut strings) = (None, None);
     let mut bits = Bits { bytes: file, at: 32 };
@@ -50,7 +83,7 @@ pub(super) fn symbols(file: &[u8]) -> Option<Vec<LtoSymbol<'_>>> {
         }
         bits.at = end;
     }
-    parse(table?, strings?)
+    table.zip(strings)
 }
 
 fn unwrapped(file: &[u8]) -> Option<&[u8]> {

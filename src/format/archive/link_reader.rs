@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 /// Upper bound for the size of an object, in bytes. The largest object of LLVM has 40 megabytes.
-const MOST: u64 = 1 << 29;
+pub(super) const MOST: u64 = 1 << 29;
 /// Minimum size of a relocation, in bytes. The size of an object, divided by this number, limits
 /// the number of its relocations: a hostile file may list the same relocations in many section
 /// headers.
@@ -44,7 +44,7 @@ pub struct LinkFactsReader<'r> {
 /// Memory that is reused for all objects that one thread reads.
 #[derive(Default)]
 pub struct LinkScratch {
-    ranges: Ranges,
+    pub(super) ranges: Ranges,
     facts: LinkFacts,
 }
 
@@ -59,39 +59,17 @@ impl LinkFactsReader<'_> {
         thin: bool,
         open: &dyn Fn(&[u8]) -> External,
     ) -> Result<Option<LinkFacts>, ReadError> {
-        let mut head = [0; HEADER + HEAD];
-        let read = file.read_at(&mut head, offset)?;
-        let Some(entry) = MemberHeader::parse(&head[..read], offset) else { return Ok(None) };
-        if !thin {
-            let before = entry.bsd_name().unwrap_or(0).min(entry.size);
-            let place = (entry.data + before, entry.size - before);
-            return match head[..read].get(HEADER..).filter(|_| before == 0) {
-                Some(head) => self.begin(file, place, head),
-                None => self.part(file, place),
-            };
-        }
-        let names = header::long_names(file)?;
-        let External::File(outside) = open(names.name(&entry)) else { return Ok(None) };
-        let position = entry.long_name().and_then(|(_, position)| position).unwrap_or(0);
-        if position == 0 {
-            return self.object(&outside);
-        }
-        let Some(inner) = MemberHeader::read(&outside, position)? else { return Ok(None) };
-        let before = inner.bsd_name().unwrap_or(0).min(inner.size);
-        self.part(&outside, (inner.data + before, inner.size - before))
+        let Some(found) = ObjectPlace::of_member(file, offset, thin, open)? else {
+            return Ok(None);
+        };
+        self.begin(found.outside.as_ref().unwrap_or(file), found.range, &found.head)
     }
 
     /// The facts of the relocatable object in `file`. `None` if the file is damaged, too large, or
     /// not a relocatable object.
     pub fn object(&mut self, file: &Handle) -> Result<Option<LinkFacts>, ReadError> {
-        self.part(file, (0, file.stat().len))
-    }
-
-    /// The facts of the object at `place` (offset and size) in `file`.
-    fn part(&mut self, file: &Handle, place: (u64, u64)) -> Result<Option<LinkFacts>, ReadError> {
-        let mut head = [0; HEAD];
-        let read = file.read_at(&mut head, place.0)?;
-        self.begin(file, place, &head[..read])
+        let found = ObjectPlace::of_object(file)?;
+        self.begin(file, found.range, &found.head)
     }
 
     /// The facts of the object at `place` (offset and size) in `file`. The object begins with
@@ -140,10 +118,68 @@ impl LinkFactsReader<'_> {
     }
 }
 
+/// The place of an object, and its first bytes.
+pub(super) struct ObjectPlace {
+    /// The file of the object if it is a member of a thin archive.
+    pub(super) outside: Option<Handle>,
+    /// Offset and size of the object in its file.
+    pub(super) range: (u64, u64),
+    /// The first bytes of the object: an ELF header, if the object is as long.
+    pub(super) head: Vec<u8>,
+}
+
+impl ObjectPlace {
+    /// The place of the member of `file` whose header is at `offset`; `None` if there is none. If
+    /// the archive is thin (`thin`), `open` opens the member's file.
+    pub(super) fn of_member(
+        file: &Handle,
+        offset: u64,
+        thin: bool,
+        open: &dyn Fn(&[u8]) -> External,
+    ) -> Result<Option<Self>, ReadError> {
+        let mut head = [0; HEADER + HEAD];
+        let read = file.read_at(&mut head, offset)?;
+        let Some(entry) = MemberHeader::parse(&head[..read], offset) else { return Ok(None) };
+        if !thin {
+            let before = entry.bsd_name().unwrap_or(0).min(entry.size);
+            let range = (entry.data + before, entry.size - before);
+            return Ok(Some(match head[..read].get(HEADER..).filter(|_| before == 0) {
+                Some(head) => Self { outside: None, range, head: head.to_vec() },
+                None => Self::at(file, range)?,
+            }));
+        }
+        let names = header::long_names(file)?;
+        let External::File(outside) = open(names.name(&entry)) else { return Ok(None) };
+        let position = entry.long_name().and_then(|(_, position)| position).unwrap_or(0);
+        let found = if position == 0 {
+            Self::of_object(&outside)?
+        } else {
+            let Some(inner) = MemberHeader::read(&outside, position)? else { return Ok(None) };
+            let before = inner.bsd_name().unwrap_or(0).min(inner.size);
+            Self::at(&outside, (inner.data + before, inner.size - before))?
+        };
+        Ok(Some(Self { outside: Some(outside), ..found }))
+    }
+
+    /// The object that is the whole of `file`.
+    pub(super) fn of_object(file: &Handle) -> Result<Self, ReadError> {
+        Self::at(file, (0, file.stat().len))
+    }
+
+    fn at(file: &Handle, range: (u64, u64)) -> Result<Self, ReadError> {
+        let mut head = vec![0; HEAD];
+        let read = file.read_at(&mut head, range.0)?;
+        head.truncate(read);
+        Ok(Self { outside: None, range, head })
+    }
+}
+
 /// The byte range of the section headers, and true if it holds all of them. The range holds only
 /// the first header if that header states the number of all and is not read yet. `None` if the
 /// object is not relocatable.
-fn table<H: FileHeader<Endian = Endianness>>(data: &Ranges) -> Option<(Range<u64>, bool)> {
+pub(super) fn table<H: FileHeader<Endian = Endianness>>(
+    data: &Ranges,
+) -> Option<(Range<u64>, bool)> {
     let header = H::parse(data).ok()?;
     let e = header.endian().ok()?;
     if header.e_type(e) != elf::ET_REL {

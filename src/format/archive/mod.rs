@@ -6,6 +6,7 @@
 
 mod bitcode;
 mod deferred_names;
+mod dependent;
 mod elf_member;
 mod find;
 mod gcc_builtins;
@@ -20,6 +21,7 @@ mod ranges;
 mod read;
 mod symbols;
 
+pub use dependent::DependentLibraries;
 pub use find::{DefiningMember, RequestedNames, definitions, matching, names};
 pub use index::{ArchiveSymbolIndex, gnu_index};
 pub use link_facts::{

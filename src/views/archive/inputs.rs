@@ -93,6 +93,9 @@ pub struct TypedLink {
     pub emulation: Option<OutputFormat>,
     /// True if mold keeps all calls that find thread-local data (`--no-relax` without `-static`).
     pub keeps_tls_calls: bool,
+    /// True if the linker adds the dependent libraries of objects: lld does so, except with
+    /// `--no-dependent-libraries`.
+    pub adds_dependents: bool,
 }
 
 impl LinkArgument {

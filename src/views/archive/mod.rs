@@ -28,7 +28,7 @@ use crate::cover::{
     ReferringFile, ShownReferrers, UndefinedName,
 };
 use crate::facts::Content;
-use crate::format::archive::MemberKind;
+use crate::format::archive::{DependentLibraries, MemberKind};
 use crate::format::elf::{Object, Target};
 use crate::format::script::OutputFormat;
 use crate::id::{ArchiveId, FastSet, FileId, MemberId};
@@ -149,6 +149,9 @@ pub struct ArchiveAnswer {
     /// Roots for another class or machine than the first root, as indices in `roots`. The
     /// definitions in these roots are ignored.
     pub foreign_roots: Vec<usize>,
+    /// The objects with dependent libraries, in the order in which lld reads them. Empty if the
+    /// linker ignores these libraries.
+    pub dependents: Vec<(ReferredBy, DependentLibraries)>,
     /// The part of the answer that only `--self` has; `None` without that option.
     pub installed: Option<InstalledArchives>,
     /// Hints at the origin of undefined names.
@@ -216,6 +219,10 @@ impl ArchiveAnswer {
         if link.is_none() {
             coverage = cover::cover(&question);
         }
+        let adds_dependents = asked.link.as_ref().is_some_and(|link| link.adds_dependents);
+        let read =
+            if adds_dependents { std::mem::take(&mut coverage.read_first) } else { Vec::new() };
+        let dependents = audit.dependent_libraries(tree, (&question, &files), &read);
         let referrers = ShownReferrers { names: shown.names, of_name: shown.referrers };
         let entering = audit.add_discarded(tree, (&question, &files), &mut coverage);
         audit.refine(tree, (&question, &files), referrers, &mut coverage);
@@ -263,6 +270,7 @@ impl ArchiveAnswer {
             lazy,
             archives,
             candidates,
+            dependents,
             installed: None,
             hints: Hints::default(),
         };
@@ -350,7 +358,7 @@ impl ArchiveAnswer {
     }
 
     /// The referrer, in words.
-    fn who(&self, library: &ArchiveSet, by: ReferredBy) -> String {
+    pub fn who(&self, library: &ArchiveSet, by: ReferredBy) -> String {
         match by {
             ReferredBy::Asked => "an option or linker script".to_owned(),
             ReferredBy::EntryPoint => "entry point".to_owned(),
