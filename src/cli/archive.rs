@@ -10,13 +10,12 @@ use super::nesting::Nesting;
 use super::plan::{Prepared, Sinks, prepare_with, sinks};
 use super::progress::Progress;
 use super::run::{AuditRun, walk};
-use super::scripts::ExpandedScripts;
+use super::script_commands::{add_inputs, refuse_own_operands};
 use super::{
     ArchiveOptions, FailOn, LinkerOption, SharedOptions, baseline, compilers, message, out,
     output_conflicts, scripts,
 };
 use crate::cover::{self, DefsymOption, Wrap};
-use crate::format::script::ScriptCommand;
 use crate::plan::Plan;
 use crate::report::model::Parts;
 use crate::report::{Paths, Style};
@@ -88,8 +87,8 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
     output_conflicts::check(&prepared.plan, &*prepared.tree, shared, &tables)?;
     apart_from_lines(shared, &tables, options)?;
     let mut asked = ask(options, &prepared, &dirs)?;
-    if has_assertion(&asked.question) && !shared.quiet {
-        message::fact("ASSERT of a linker script: assumed to be true");
+    if let Some(link) = asked.question.link.as_ref().filter(|_| !shared.quiet) {
+        link.assumed.iter().for_each(|assumed| message::fact(assumed));
     }
     let exports = options.shared || options.export_dynamic;
     if let Some(command) =
@@ -108,6 +107,7 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
         asked.add_dependents(&more, options, &prepared)?;
     };
     let asked = &asked.question;
+    refuse_without_machine(asked, &view, &run.audit.library)?;
     let hides = options.left_out.hiding.first().map(String::as_str).or(version_script(asked));
     if let Some(option) = hides.filter(|_| view.coverage.needs_exports) {
         bail!(
@@ -163,10 +163,27 @@ fn answered(
 const GC_SECTIONS: &str =
     "its effect on --gc-sections is not followed\nhelp: leave out one of the two";
 
-/// True if a linker script of the link has ASSERT, which the parser makes an assignment to the
-/// location counter.
-fn has_assertion(asked: &ArchiveQuestion) -> bool {
-    asked.link.as_ref().is_some_and(|link| link.defined.iter().any(|one| *one.name == *b"."))
+/// Fails if no input tells lld or mold the machine: a script or an empty archive has none. GNU ld
+/// has a default (`inferMachineType` in `lld/ELF/Driver.cpp`).
+fn refuse_without_machine(
+    asked: &ArchiveQuestion,
+    view: &ArchiveAnswer,
+    library: &cover::ArchiveSet,
+) -> Result<()> {
+    let Some(link) = &asked.link else { return Ok(()) };
+    let mut archives = view.archives.iter().chain(&view.candidates);
+    let has_input =
+        !view.roots.is_empty() || archives.any(|(archive, _)| library.has_members(*archive));
+    let knows_machine = match link.linker {
+        cover::Linker::Lld => link.emulation.is_some(),
+        cover::Linker::Gnu => true,
+        cover::Linker::Mold => false,
+    };
+    if knows_machine || has_input {
+        return Ok(());
+    }
+    let title = link.linker.title();
+    bail!("no object in the link: {title} does not know the machine\nhelp: add an object, or -m")
 }
 
 /// The words by which errors name the command VERSION; `None` if no linker script of the link has
@@ -446,7 +463,9 @@ fn link(
         allow_shlib_undefined: options.allow_shlib_undefined,
         checks_shared: options.left_out.checks_shared,
         has_version_script: false,
-        versioned: options.left_out.versioned().to_vec(),
+        versioned: options.left_out.versioned.clone(),
+        undefined_versions: options.left_out.allows_undefined_versions,
+        assumed: Vec::new(),
         export_dynamic: options.export_dynamic,
         emulation: options.left_out.emulation,
         keeps_tls_calls: options.left_out.keeps_tls_calls && !nesting.modes.is_static,
@@ -493,85 +512,6 @@ fn link(
     }
     refuse_own_operands(&out)?;
     Ok((out, LineEnd { dirs, nesting }))
-}
-
-/// Fails if the expression of a symbol has the symbol itself as an operand, and nothing assigned it
-/// before. lld then evaluates the expression again with each result, and most results do not
-/// converge (`LinkerScript::assignAddresses`). GNU ld uses the value that the inputs define.
-fn refuse_own_operands(link: &TypedLink) -> Result<()> {
-    if link.linker != cover::Linker::Lld {
-        return Ok(());
-    }
-    for (at, defined) in link.defined.iter().enumerate().filter(|(_, defined)| !defined.provided) {
-        let name = &defined.name;
-        let is_assigned = link.defined[..at].iter().any(|earlier| earlier.name == *name);
-        // lld accepts `f = f`.
-        let is_operand = defined.refers.contains(name) && !defined.copied.contains(name);
-        if is_operand && !is_assigned {
-            bail!(
-                "{}: lld may find no value for an expression that has its own symbol",
-                show(name)
-            );
-        }
-    }
-    Ok(())
-}
-
-/// Adds the files that replace one input, each as `item`, and the commands of the input's scripts.
-/// A GROUP of a script becomes `--start-group` and `--end-group`, except inside a `--start-group`
-/// of the command line.
-fn add_inputs(
-    link: &mut TypedLink,
-    inputs: &ExpandedScripts,
-    item: fn(PathBuf) -> LinkArgument,
-    nesting: &Nesting,
-) -> Result<()> {
-    let in_group = nesting.groups > 0;
-    for (at, file) in inputs.files.iter().enumerate() {
-        inputs.commands_before(at).try_for_each(|command| add_command(link, command))?;
-        if !in_group && inputs.begins_group(at) {
-            link.items.push(LinkArgument::Position(PositionalOption::StartGroup));
-        }
-        let is_as_needed = inputs.is_as_needed(at) && !nesting.modes.as_needed;
-        let option = |option| is_as_needed.then_some(LinkArgument::Position(option));
-        link.items.extend(option(PositionalOption::AsNeeded));
-        link.items.push(item(file.clone()));
-        link.items.extend(option(PositionalOption::NoAsNeeded));
-        if !in_group && inputs.ends_group(at) {
-            link.items.push(LinkArgument::Position(PositionalOption::EndGroup));
-        }
-    }
-    inputs.commands_before(inputs.files.len()).try_for_each(|command| add_command(link, command))
-}
-
-/// Adds a command of a linker script. GNU ld sets the entry point before it reads the script, so
-/// ENTRY has no effect. GNU ld requests the names of EXTERN at the position of the script.
-fn add_command(link: &mut TypedLink, command: &ScriptCommand) -> Result<()> {
-    let is_gnu = link.linker == cover::Linker::Gnu;
-    match command {
-        ScriptCommand::Extern(name) if is_gnu => {
-            let position = PositionalOption::Request(link.requested.len());
-            link.items.push(LinkArgument::Position(position));
-            link.requested.push(name.as_slice().into());
-        }
-        ScriptCommand::Extern(name) => link.undefined.push(name.as_slice().into()),
-        ScriptCommand::Entry(name) if !is_gnu => {
-            link.entry.get_or_insert_with(|| name.as_slice().into());
-        }
-        ScriptCommand::Entry(_) => {}
-        ScriptCommand::Version => link.has_version_script = true,
-        ScriptCommand::Assign(text) | ScriptCommand::Provide(text) => {
-            let defined = DefsymOption::parse(text, link.linker);
-            let defined = defined.with_context(|| {
-                format!("linker script: `{}` is not NAME = EXPRESSION", show(text))
-            })?;
-            let provided = matches!(command, ScriptCommand::Provide(_));
-            let position = PositionalOption::Define(link.defined.len());
-            link.items.push(LinkArgument::Position(position));
-            link.defined.push(DefsymOption { provided, ..defined });
-        }
-    }
-    Ok(())
 }
 
 /// The linker whose rules apply to an ordered link: `--linker`, or the default.

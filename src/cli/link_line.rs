@@ -4,14 +4,13 @@
 //! `driver_line` translates a compiler's command.
 //! `linker_words` has the tables of linker options.
 
-use super::linker_words::{
-    ELSEWHERE, Effect, LinkerWord, NO_VERSIONS, NeededSearch, REPORTED, SYMBOLS,
-};
+use super::linker_words::{ELSEWHERE, Effect, LinkerWord, NeededSearch, REPORTED, SYMBOLS};
 use super::pasted_line::{runs_linker, words_of_linker};
 use super::switches::{SWITCHES, Switches};
+use super::versions::ReadVersions;
 use super::{Cli, LinkerOption, build_commands, driver_line, named};
 use crate::format::script::{self, OutputFormat};
-use crate::format::version_script;
+use crate::format::version_script::VersionedName;
 use crate::text::{show, show_path};
 use crate::tree::{DiskTree, EntryType, Tree as _};
 use crate::views::archive::PositionalOption;
@@ -122,8 +121,9 @@ pub struct LeftOut {
     /// none.
     pub(super) refused: Option<String>,
     /// The names in version scripts of lld.
-    versioned: Vec<Box<[u8]>>,
-    allows_undefined_versions: bool,
+    pub(super) versioned: Vec<VersionedName>,
+    /// True if lld needs no definition of the names in version scripts.
+    pub(super) allows_undefined_versions: bool,
     /// What is assumed about version scripts, and about the files that compilers add to their links.
     pub(super) assumed: Vec<String>,
 }
@@ -318,11 +318,6 @@ fn of_output<'t>(text: &str, next: Option<&str>) -> Option<LinkerWord<'t>> {
 }
 
 impl LeftOut {
-    /// The names in version scripts that need a definition.
-    pub(super) fn versioned(&self) -> &[Box<[u8]>] {
-        if self.allows_undefined_versions { &[] } else { &self.versioned }
-    }
-
     /// Adds an option to the list for its effect, or stores the error if the option is refused.
     /// `option` is the option as typed, with its value.
     fn add(&mut self, effect: Effect, option: String, (value, linker): (&str, LinkerOption)) {
@@ -354,13 +349,10 @@ impl LeftOut {
             }
             Effect::Hides => self.hiding.push(option),
             Effect::Versions => {
-                if linker == LinkerOption::Lld {
-                    let text = named::read(path, MOST).ok();
-                    match text.and_then(|text| version_script::names(&text)) {
-                        Some(names) => self.versioned.extend(names),
-                        None => self.assumed.push(format!("{option}: {NO_VERSIONS}")),
-                    }
-                }
+                let read = ReadVersions::of_file(path, &option, linker.linker());
+                self.versioned.extend(read.names);
+                self.assumed.extend(read.assumed);
+                self.refused = self.refused.take().or(read.refused);
                 self.hiding.push(option);
             }
             Effect::UndefinedVersions(allowed) => {

@@ -248,7 +248,6 @@ const NEEDED: &str = "libraries that inputs need define no names here\n\
 const RELOCATABLE: &str =
     "the output is an object, whose symbols may stay undefined\nhelp: leave it out";
 const REMAPPED: &str = "other inputs replace these\nhelp: name the files that the linker reads";
-pub(super) const NO_VERSIONS: &str = "not readable; all names in it are assumed to be defined";
 const QUOTING: &str =
     "other rules of quoting are not followed\nhelp: quote the words as in a shell";
 pub(super) const REPORTED: &str = "undefined symbols are always reported\nhelp: leave it out";

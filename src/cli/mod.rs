@@ -40,12 +40,14 @@ mod progress;
 mod refused;
 mod run;
 mod sandbox;
+mod script_commands;
 mod scripts;
 mod sections;
 mod switches;
 mod table;
 mod threads;
 mod typed;
+mod versions;
 mod views;
 
 pub use archive_options::ArchiveOptions;

@@ -5,6 +5,7 @@
 use super::ReferringFile;
 use super::expression::{KEYWORDS, OF_NAMES, read_symbols, words};
 use crate::format::elf::Object;
+use crate::format::version_script::VersionedName;
 use crate::id::{ArchiveId, FastSet};
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -88,6 +89,9 @@ pub struct DefsymOption {
     pub needs_layout: bool,
     /// True if the expression has branches (`?`).
     pub has_branches: bool,
+    /// True if the expression defines no symbol: ASSERT of a script, or a value of `.`, which is
+    /// then the name. GNU ld extracts no member for such an expression.
+    pub is_nameless: bool,
     /// True for PROVIDE: the name is defined only if the link refers to it and no file defines it.
     pub provided: bool,
 }
@@ -125,7 +129,7 @@ pub struct Link {
     /// The symbols that `--defsym` and linker scripts define.
     pub defined: Vec<DefsymOption>,
     /// Names in version scripts of lld, which need a definition or a member with a definition.
-    pub versioned: Vec<Box<[u8]>>,
+    pub versioned: Vec<VersionedName>,
     /// The names that `--wrap` redirects.
     pub wraps: Vec<Wrap>,
     /// Strong references of shared objects that the linker reports if no input defines them, each
@@ -219,7 +223,14 @@ impl DefsymOption {
             needs_layout,
             has_branches,
             provided: false,
+            is_nameless: false,
         })
+    }
+
+    /// Parses an expression that defines no symbol; `None` if it is empty.
+    pub fn nameless(expression: &[u8], linker: Linker) -> Option<Self> {
+        let parsed = Self::parse(&[b".=", expression].concat(), linker)?;
+        Some(Self { is_nameless: true, ..parsed })
     }
 }
 

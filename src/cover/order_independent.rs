@@ -404,7 +404,7 @@ pub(super) fn referrers(
     let expressions = references.link.into_iter().flat_map(Link::expressions);
     let versioned = references.link.into_iter().flat_map(|link| &link.versioned);
     let asked = question.symbols.iter().map(|name| references.meant(name)).chain(expressions);
-    let asked = asked.chain(versioned.map(|name| &**name));
+    let asked = asked.chain(versioned.map(|of| &*of.name));
     let asked = asked.map(|name| (name, ReferredBy::Asked));
     let roots = question.roots.iter().enumerate();
     let of_roots = roots.filter(|(_, root)| !root.linked || !root.input).flat_map(|(at, root)| {

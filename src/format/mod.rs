@@ -13,6 +13,7 @@ pub mod gcc_specs;
 pub mod gpu;
 pub mod header;
 pub mod ld_so_conf;
+mod output_format;
 pub mod pkg_config;
 pub mod script;
 pub mod version_script;

@@ -3,8 +3,7 @@
 //! are INPUT, GROUP, AS_NEEDED, INCLUDE, SEARCH_DIR, EXTERN, ENTRY, PROVIDE, VERSION, ASSERT and
 //! assignments (`ld/ldgram.y`). All other commands are skipped.
 
-use crate::format::elf::Target;
-use object::elf;
+pub use super::output_format::{OutputFormat, emulation};
 
 /// A file or library that a script names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,77 +51,15 @@ pub enum ScriptCommand {
     /// `PROVIDE(NAME = EXPRESSION)`: assigns if the link refers to NAME and no input defines
     /// NAME.
     Provide(Vec<u8>),
-    /// `VERSION { … }`, like `--version-script`.
-    Version,
-}
-
-/// The format of an output file, by its name in BFD.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OutputFormat {
-    name: &'static str,
-    is_64: bool,
-    big: bool,
-    machine: elf::Machine,
-}
-
-const fn format(name: &'static str, is_64: bool, big: bool, machine: elf::Machine) -> OutputFormat {
-    OutputFormat { name, is_64, big, machine }
-}
-
-/// Formats of the machines for which distributions build packages.
-const FORMATS: &[OutputFormat] = &[
-    format("elf64-x86-64", true, false, elf::EM_X86_64),
-    format("elf32-x86-64", false, false, elf::EM_X86_64),
-    format("elf32-i386", false, false, elf::EM_386),
-    format("elf64-littleaarch64", true, false, elf::EM_AARCH64),
-    format("elf64-bigaarch64", true, true, elf::EM_AARCH64),
-    format("elf32-littlearm", false, false, elf::EM_ARM),
-    format("elf32-bigarm", false, true, elf::EM_ARM),
-    format("elf64-littleriscv", true, false, elf::EM_RISCV),
-    format("elf32-littleriscv", false, false, elf::EM_RISCV),
-    format("elf64-loongarch", true, false, elf::EM_LOONGARCH),
-    format("elf64-powerpcle", true, false, elf::EM_PPC64),
-    format("elf64-powerpc", true, true, elf::EM_PPC64),
-    format("elf32-powerpc", false, true, elf::EM_PPC),
-    format("elf64-s390", true, true, elf::EM_S390),
-    format("elf32-s390", false, true, elf::EM_S390),
-    format("elf64-sparc", true, true, elf::EM_SPARCV9),
-];
-
-impl OutputFormat {
-    /// True if objects for `target` have this format.
-    pub fn fits(&self, target: Target) -> bool {
-        (self.is_64, self.big, self.machine.0) == (target.is_64, target.big, target.machine)
-    }
-}
-
-/// Emulations, as the option `-m` of linkers names them, with their formats.
-const EMULATIONS: &[(&str, &str)] = &[
-    ("elf_x86_64", "elf64-x86-64"),
-    ("elf32_x86_64", "elf32-x86-64"),
-    ("elf_i386", "elf32-i386"),
-    ("aarch64elf", "elf64-littleaarch64"),
-    ("aarch64linux", "elf64-littleaarch64"),
-    ("aarch64elfb", "elf64-bigaarch64"),
-    ("aarch64linuxb", "elf64-bigaarch64"),
-    ("armelf", "elf32-littlearm"),
-    ("armelf_linux_eabi", "elf32-littlearm"),
-    ("elf64lriscv", "elf64-littleriscv"),
-    ("elf32lriscv", "elf32-littleriscv"),
-    ("elf64loongarch", "elf64-loongarch"),
-    ("elf64lppc", "elf64-powerpcle"),
-    ("elf64ppc", "elf64-powerpc"),
-    ("elf32ppc", "elf32-powerpc"),
-    ("elf32ppclinux", "elf32-powerpc"),
-    ("elf64_s390", "elf64-s390"),
-    ("elf_s390", "elf32-s390"),
-    ("elf64_sparc", "elf64-sparc"),
-];
-
-/// The format of an emulation (`-m NAME` of linkers); `None` for an unknown name.
-pub fn emulation(name: &str) -> Option<OutputFormat> {
-    let (_, format) = EMULATIONS.iter().find(|(known, _)| *known == name)?;
-    FORMATS.iter().find(|known| known.name == *format).copied()
+    /// `VERSION { … }`, like `--version-script`. The stored text is the part in the braces.
+    Version(Vec<u8>),
+    /// `ASSERT(EXPRESSION, "MESSAGE")`, without the message: defines no symbol.
+    Assert(Vec<u8>),
+    /// An expression that defines no symbol: the value of `.` outside of SECTIONS, or of data such
+    /// as `BYTE(EXPRESSION)`.
+    Evaluate(Vec<u8>),
+    /// The value of `.` in SECTIONS.
+    Locate(Vec<u8>),
 }
 
 /// The format that a script names with OUTPUT_FORMAT. `None` if the script has no OUTPUT_FORMAT, or
@@ -135,7 +72,7 @@ pub fn output_format(text: &[u8]) -> Option<OutputFormat> {
         }
         _ => None,
     })?;
-    FORMATS.iter().find(|format| format.name.as_bytes() == name).copied()
+    OutputFormat::named(name)
 }
 
 /// Upper bound, in bytes, for a script: people write such files by hand.
@@ -153,6 +90,9 @@ const WITHOUT_INPUTS: &[&[u8]] = &[
     b"TARGET",
 ];
 
+/// Commands with braces. A text that begins with one of them is a script.
+const WITH_BRACES: &[&[u8]] = &[b"MEMORY", b"PHDRS", b"SECTIONS"];
+
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Token<'t> {
     Open,
@@ -169,7 +109,7 @@ pub(super) enum Token<'t> {
 
 impl<'t> Token<'t> {
     /// The quote character around the token (empty if there is none), and the text of the token.
-    fn text(&self) -> (&'static [u8], &'t [u8]) {
+    pub(super) fn text(&self) -> (&'static [u8], &'t [u8]) {
         match self {
             Self::Open => (b"", b"("),
             Self::Close => (b"", b")"),
@@ -249,11 +189,15 @@ fn parse(text: &[u8]) -> Option<(Vec<ScriptInput>, bool)> {
                 before = None;
             }
             Token::Brace(open) => {
+                let is_first = at.checked_sub(2).is_none_or(|at| tokens[at].ends_statement());
                 if braces == 0 && before == Some(b"VERSION") {
-                    let is_first = at.checked_sub(2).is_none_or(|at| tokens[at].ends_statement());
                     known |= is_first;
-                    out.push(ScriptInput::Command(ScriptCommand::Version));
+                    let len = len_until(rest, (&Token::Brace(true), &Token::Brace(false)));
+                    let text = spaced(&rest[..len]);
+                    out.push(ScriptInput::Command(ScriptCommand::Version(text)));
                 }
+                known |=
+                    is_first && braces == 0 && before.is_some_and(|w| WITH_BRACES.contains(&w));
                 // INSERT follows the braces of SECTIONS.
                 known |=
                     is_sections && braces == 1 && !*open && rest.first().is_some_and(is_insert);
@@ -270,7 +214,7 @@ fn parse(text: &[u8]) -> Option<(Vec<ScriptInput>, bool)> {
                         None => ScriptName::File(word.to_vec()),
                     };
                     out.push(named(name, as_needed.is_some()));
-                } else if depth == 0 && (braces == 0 || is_sections) && word != b"." {
+                } else if depth == 0 && (braces == 0 || is_sections) {
                     let found = statement(word, rest, braces == 0);
                     // In other texts, such as C, another word may precede an assignment.
                     let is_first = at.checked_sub(1).is_none_or(|at| tokens[at].ends_statement());
@@ -314,7 +258,20 @@ fn statement(word: &[u8], rest: &[Token<'_>], is_outside: bool) -> Option<Script
         [Token::Word(file) | Token::Quoted(file), ..] if word == b"INCLUDE" && is_outside => {
             Some(ScriptInput::Include(file.to_vec()))
         }
-        _ => assignment(word, rest).map(ScriptInput::Command),
+        _ => {
+            let found = assignment(word, rest)?;
+            Some(ScriptInput::Command(match found {
+                ScriptCommand::Assign(text) if word == b"." => {
+                    let value = text.strip_prefix(b".=").unwrap_or(&text).to_vec();
+                    if is_outside {
+                        ScriptCommand::Evaluate(value)
+                    } else {
+                        ScriptCommand::Locate(value)
+                    }
+                }
+                other => other,
+            }))
+        }
     }
 }
 
@@ -369,8 +326,9 @@ pub fn unknown_to_mold(text: &[u8]) -> Option<Vec<u8>> {
                 let len = len_until(rest, (&Token::Brace(true), &Token::Brace(false)));
                 rest.get(len + 1..)?
             }
+            // mold 1.10 may crash if the name is `.`.
             [name, Token::Word(b"="), value, Token::End, rest @ ..]
-                if name.is_name() && value.is_name() =>
+                if name.is_name() && value.is_name() && *name != Token::Word(b".") =>
             {
                 rest
             }
@@ -394,8 +352,10 @@ fn in_parentheses(keyword: &[u8], tokens: &[Token<'_>]) -> Vec<ScriptInput> {
         // Linkers report the undefined symbols of the expression before the message, which is last.
         b"ASSERT" => {
             let end = inside.iter().rposition(|token| *token == Token::Comma);
-            let text = joined(&inside[..end.unwrap_or(inside.len())]);
-            vec![ScriptCommand::Assign([b".=", &*text].concat())]
+            vec![ScriptCommand::Assert(joined(&inside[..end.unwrap_or(inside.len())]))]
+        }
+        b"BYTE" | b"SHORT" | b"LONG" | b"QUAD" | b"SQUAD" => {
+            vec![ScriptCommand::Evaluate(joined(inside))]
         }
         b"HIDDEN" => vec![ScriptCommand::Assign(assigned(inside))],
         _ => Vec::new(),
@@ -425,6 +385,14 @@ fn assigned(tokens: &[Token<'_>]) -> Vec<u8> {
         [Token::Quoted(name), rest @ ..] => [name, &*joined(rest)].concat(),
         _ => joined(tokens),
     }
+}
+
+/// The text of tokens, with a space after each.
+fn spaced(tokens: &[Token<'_>]) -> Vec<u8> {
+    tokens
+        .iter()
+        .flat_map(|token| [joined(std::slice::from_ref(token)), b" ".to_vec()].concat())
+        .collect()
 }
 
 fn joined(tokens: &[Token<'_>]) -> Vec<u8> {
@@ -546,6 +514,7 @@ mod tests {
             assign("c=d+MAX(1,2)"),
             ScriptCommand::Provide(b"e=(f)".to_vec()),
             assign("g=."),
+            ScriptCommand::Locate(b"ALIGN(4)".to_vec()),
             assign("h=i"),
         ];
         assert_eq!(found, expected);
@@ -573,7 +542,17 @@ mod tests {
         let dir = ScriptInput::SearchDir(b"=/d".to_vec());
         assert_eq!(found, Some(vec![dir, ScriptInput::Include(b"rom.ld".to_vec())]));
         let found = inputs(b"VERSION { V1 { global: p; local: *; }; };");
-        assert_eq!(found, Some(vec![ScriptInput::Command(ScriptCommand::Version)]));
+        let version = ScriptCommand::Version(b"V1 { global: p ; local: * ; } ; ".to_vec());
+        assert_eq!(found, Some(vec![ScriptInput::Command(version)]));
+        assert_eq!(inputs(b"SECTIONS { .x : { *(.x) } }"), Some(Vec::new()));
+        let found = inputs(b". = g; ASSERT(h, \"no h\") SECTIONS { . = 4; .x : { BYTE(i) } }");
+        let commands = [
+            ScriptCommand::Evaluate(b"g".to_vec()),
+            ScriptCommand::Assert(b"h".to_vec()),
+            ScriptCommand::Locate(b"4".to_vec()),
+            ScriptCommand::Evaluate(b"i".to_vec()),
+        ];
+        assert_eq!(found, Some(commands.map(ScriptInput::Command).to_vec()));
     }
 
     #[test]

@@ -29,3 +29,4 @@ mod scripts;
 mod shared_references;
 mod sonames;
 mod statuses;
+mod versions;

@@ -323,6 +323,9 @@ impl<'q> Run<'q> {
     /// in `ld/ldexp.c`).
     fn define_by_option(&mut self, at: usize) {
         let defined = &self.link.defined[at];
+        if defined.is_nameless {
+            return;
+        }
         let old = self.table.get(&*defined.name);
         let (is_new, is_undefined) = (old.is_none(), matches!(old, Some(State::Undefined { .. })));
         if defined.provided && !is_undefined {

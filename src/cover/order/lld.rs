@@ -43,7 +43,9 @@ pub(super) fn link<'q>(
     let defined = link.defined.iter().map(|defined| &*defined.name);
     let defined = defined.filter(|name| !unprovided.contains(*name));
     found.extend(defined.map(|name| (name, ChosenDefinition::Object)));
-    let unversioned = link.versioned.iter().map(|name| &**name);
+    let names = link.versioned.iter();
+    let unversioned = names.filter(|of| !run.may_have_version(&of.with_version));
+    let unversioned = unversioned.map(|of| &*of.name);
     let unversioned = unversioned.filter(|name| !run.may_have_version(name));
     let is_object = |name: &&[u8]| found.get(name) == Some(&ChosenDefinition::Object);
     let unversioned = unversioned.filter(|name| !is_object(name)).collect();

@@ -8,6 +8,7 @@ use crate::cover::{
 };
 use crate::facts::Content;
 use crate::format::script::OutputFormat;
+use crate::format::version_script::VersionedName;
 use crate::id::{ArchiveId, FastSet, FileId};
 use crate::plan::Plan;
 use crate::text::show_path;
@@ -85,8 +86,12 @@ pub struct TypedLink {
     pub checks_shared: bool,
     /// True if a script has VERSION, which hides symbols.
     pub has_version_script: bool,
-    /// The names in version scripts, if lld needs a definition of each.
-    pub versioned: Vec<Box<[u8]>>,
+    /// The names in version scripts of lld.
+    pub versioned: Vec<VersionedName>,
+    /// True if lld needs no definition of the names in version scripts.
+    pub undefined_versions: bool,
+    /// What is assumed about linker scripts, as sentences.
+    pub assumed: Vec<String>,
     /// True with `--export-dynamic`: `--gc-sections` keeps the exported symbols of a program too.
     pub export_dynamic: bool,
     /// The format of `-m`, which all objects must have; `None` if there is none.
@@ -119,7 +124,8 @@ impl TypedLink {
             .defined
             .iter()
             .flat_map(|d| std::iter::once(&d.name).chain(&d.refers).chain(&d.guarded));
-        let asked = self.undefined.iter().chain(&self.requested).chain(&self.versioned);
+        let versioned = self.versioned.iter().flat_map(|of| [&of.name, &of.with_version]);
+        let asked = self.undefined.iter().chain(&self.requested).chain(versioned);
         let names = asked.chain(wraps).chain(defined).cloned();
         let calls = library_calls().filter(|_| self.linker == Linker::Lld).map(Into::into);
         names.chain([self.entry.clone().unwrap_or_else(|| ENTRY.into())]).chain(calls).collect()
@@ -181,7 +187,7 @@ impl Inputs {
             requested: typed.requested.clone(),
             defined: typed.defined.clone(),
             wraps: typed.wraps.clone(),
-            versioned: typed.versioned.clone(),
+            versioned: if typed.undefined_versions { Vec::new() } else { typed.versioned.clone() },
             indexed: typed.linker == Linker::Gnu,
             export_dynamic: typed.export_dynamic,
             keeps_tls_calls: typed.keeps_tls_calls,

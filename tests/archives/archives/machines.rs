@@ -186,3 +186,30 @@ fn objects_without_an_abi() {
         }
     }
 }
+
+#[test]
+fn links_without_an_object() {
+    let lab = Lab::new();
+    super::libraries::code(&lab, "m.o", "_start", "");
+    lab.write("empty.ld", "");
+    ar(&lab, "rc", "empty.a", &[]);
+    for (program, linker) in super::libraries::LINKERS {
+        for line in ["empty.ld", "empty.a", "-m elf_x86_64 empty.ld", "empty.ld m.o"] {
+            if linker == "mold" && line.contains("empty.ld") {
+                continue;
+            }
+            let words: Vec<&str> = line.split(' ').collect();
+            let output = lab.linkaudit(&[&["archive", "--linker", linker], &words[..]].concat());
+            let text = String::from_utf8_lossy(&output.stderr);
+            let is_refused = linker != "gnu" && !line.contains("m.o") && !line.contains("-m ");
+            assert_eq!(output.status.success(), !is_refused, "{linker} {line}: {text}");
+            if has_linker(program) {
+                let mut command = clean(program);
+                let command = command.current_dir(lab.root()).args(&words).args(["-o", "out"]);
+                let output = command.output().expect("a linker runs");
+                let text = String::from_utf8_lossy(&output.stderr);
+                assert_eq!(output.status.success(), !is_refused, "{program} {line}: {text}");
+            }
+        }
+    }
+}

@@ -526,3 +526,52 @@ fn expressions_use_names_of_shared_objects() {
         }
     }
 }
+
+#[test]
+fn commands_that_define_no_symbol() {
+    let lab = lab();
+    for (name, text) in [
+        ("sections.ld", "SECTIONS { .x : { *(.x) } }"),
+        ("memory.ld", "MEMORY { }"),
+        ("zero.ld", "SECTIONS { . = 0x1000; }"),
+        ("byte.ld", "SECTIONS { .x : { BYTE(good) } }"),
+        ("place.ld", ". = good;"),
+        ("moving.ld", "SECTIONS { . = good; }"),
+        ("assert.ld", "ASSERT(good, \"not good\")"),
+        ("defined.ld", "ASSERT(DEFINED(good) || 1, \"not good\")"),
+    ] {
+        lab.write(name, text);
+    }
+    let mut cases = Vec::new();
+    for linker in ["lld", "gnu"] {
+        for line in ["m.o sections.ld", "m.o memory.ld", "m.o zero.ld"] {
+            cases.push((linker, line, &[][..]));
+        }
+    }
+    check(&lab, &cases);
+    // lld extracts members for these expressions, GNU ld does not.
+    for script in ["byte.ld", "place.ld", "-q assert.ld"] {
+        let line = |rest: &str| format!("{script} {rest}");
+        let (absent, late) = (line("m.o"), line("m.o libgood.a"));
+        let (present, used) = (line("m.o good.o"), line("both.o --defsym=alias=0 libgood.a"));
+        check(
+            &lab,
+            &[
+                ("lld", &*absent, &["good"]),
+                ("gnu", &absent, &["good"]),
+                ("lld", &late, &[]),
+                ("gnu", &late, &["good"]),
+                ("lld", &present, &[]),
+                ("gnu", &present, &[]),
+                ("lld", &used, &[]),
+                ("gnu", &used, &[]),
+            ],
+        );
+    }
+    check(&lab, &[("lld", "-q m.o defined.ld", &[]), ("gnu", "-q m.o defined.ld", &[])]);
+    check(&lab, &[("gnu", "m.o moving.ld", &["good"]), ("gnu", "m.o good.o moving.ld", &[])]);
+    let words = ["archive", "--linker", "lld", "m.o", "good.o", "moving.ld"];
+    let output = lab.linkaudit(&words);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("lld may find no address for `. = good`"), "{text}");
+}
