@@ -2,13 +2,14 @@
 //! `-l`. `expand` skips the ELF files that scripts name: without a link order, only archives are
 //! inputs. `cli::archive` and `cli::fix` call this module.
 
-use crate::cover::Linker;
+use crate::cover::{DefsymOption, Linker};
 use crate::format::archive::places;
 use crate::format::elf::{Header, Target};
 use crate::format::script::{
-    MOST, OutputFormat, ScriptCommand, ScriptInput, ScriptName, has_insert, included, inputs,
-    output_format, unknown_to_lld, unknown_to_mold,
+    MOST, OutputFormat, ScriptCommand, ScriptInput, ScriptName, discards, has_insert, included,
+    inputs, output_format, unknown_to_lld, unknown_to_mold,
 };
+use crate::format::script_layout::layout_expressions;
 use crate::id::FastSet;
 use crate::sniff::{Class, Classes, SNIFF_LEN, sniff};
 use crate::text::{show, show_path};
@@ -305,9 +306,18 @@ fn refuse(path: &Path, begin: &[u8]) -> anyhow::Error {
     }
 }
 
-/// Fails if the linker refuses a command of the script at `path`, which is an input.
+/// Fails if the linker refuses a command of the script at `path`, which is an input, or if the effect
+/// of a command is not followed.
 fn refuse_command(linker: Linker, path: &Path, text: &[u8]) -> Result<()> {
     let shown = show_path(path);
+    if linker != Linker::Mold && discards(text) {
+        bail!("{shown}: the effect of /DISCARD/ is not followed");
+    }
+    let has_symbol =
+        |text: &&Vec<u8>| DefsymOption::nameless(text).is_some_and(|of| !of.refers.is_empty());
+    if let Some(text) = layout_expressions(text).iter().find(has_symbol) {
+        bail!("{shown}: the symbols of `{}` are not followed", show(text));
+    }
     let unknown = match linker {
         Linker::Gnu if has_insert(text) => {
             bail!("{shown}: GNU ld accepts INSERT only in a script of -T")

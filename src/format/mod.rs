@@ -16,6 +16,7 @@ pub mod ld_so_conf;
 mod output_format;
 pub mod pkg_config;
 pub mod script;
+pub mod script_layout;
 pub mod version_script;
 
 use crate::sniff::Classes;

@@ -127,7 +127,7 @@ impl<'t> Token<'t> {
     }
 
     /// True if a statement may follow the token.
-    fn ends_statement(&self) -> bool {
+    pub(super) fn ends_statement(&self) -> bool {
         matches!(self, Self::End | Self::Close | Self::Brace(_))
     }
 }
@@ -286,6 +286,11 @@ pub fn has_insert(text: &[u8]) -> bool {
     tokens.windows(2).any(|two| two[0] == Token::Brace(false) && is_insert(&two[1]))
 }
 
+/// True if a script drops sections.
+pub fn discards(text: &[u8]) -> bool {
+    tokens(text).unwrap_or_default().contains(&Token::Word(b"/DISCARD/"))
+}
+
 /// The first command of a script that lld 19 does not know. `None` if there is none.
 pub fn unknown_to_lld(text: &[u8]) -> Option<Vec<u8>> {
     let tokens = tokens(text)?;
@@ -296,7 +301,7 @@ pub fn unknown_to_lld(text: &[u8]) -> Option<Vec<u8>> {
 
 /// The number of tokens before the end of the parentheses or braces of `pair`. `tokens` begin after
 /// the start.
-fn len_until(tokens: &[Token<'_>], (start, end): (&Token<'_>, &Token<'_>)) -> usize {
+pub(super) fn len_until(tokens: &[Token<'_>], (start, end): (&Token<'_>, &Token<'_>)) -> usize {
     let mut depth = 1_usize;
     let is_end = |token: &Token<'_>| {
         if token == start {
@@ -395,7 +400,8 @@ fn spaced(tokens: &[Token<'_>]) -> Vec<u8> {
         .collect()
 }
 
-fn joined(tokens: &[Token<'_>]) -> Vec<u8> {
+/// The text of tokens without white space.
+pub(super) fn joined(tokens: &[Token<'_>]) -> Vec<u8> {
     let text = |token: &Token<'_>| {
         let (quote, text) = token.text();
         [quote, text, quote].concat()

@@ -570,8 +570,15 @@ fn commands_that_define_no_symbol() {
     }
     check(&lab, &[("lld", "-q m.o defined.ld", &[]), ("gnu", "-q m.o defined.ld", &[])]);
     check(&lab, &[("gnu", "m.o moving.ld", &["good"]), ("gnu", "m.o good.o moving.ld", &[])]);
-    let words = ["archive", "--linker", "lld", "m.o", "good.o", "moving.ld"];
-    let output = lab.linkaudit(&words);
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(text.contains("lld may find no address for `. = good`"), "{text}");
+    lab.write("address.ld", "SECTIONS { .x good : { *(.x) } }");
+    lab.write("discard.ld", "SECTIONS { /DISCARD/ : { *(.data) } }");
+    for (script, expected) in [
+        ("moving.ld", "lld may find no address for `. = good`"),
+        ("address.ld", "address.ld: the symbols of `good` are not followed"),
+        ("discard.ld", "discard.ld: the effect of /DISCARD/ is not followed"),
+    ] {
+        let output = lab.linkaudit(&["archive", "--linker", "lld", "m.o", "good.o", script]);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && text.contains(expected), "{text}");
+    }
 }
