@@ -137,10 +137,14 @@ impl<'a> LinkFile<'a> {
         let anywhere = [PathBuf::from("/")];
         let open = |name: &[u8]| external(self.tree, &anywhere, &self.facts.path, name);
         LINK_SCRATCH.with_borrow_mut(|scratch| match of {
-            Some((members, member)) => {
-                let how = (members.thin, &open as &dyn Fn(&[u8]) -> External);
-                DependentLibraries::of_member(&self.handle, member.offset, how, scratch).ok()
-            }
+            Some((members, member)) => DependentLibraries::of_member(
+                &self.handle,
+                member.offset,
+                members.thin,
+                &open,
+                scratch,
+            )
+            .ok(),
             None => DependentLibraries::of_object(&self.handle, scratch).ok(),
         })
     }

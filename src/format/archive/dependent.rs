@@ -26,7 +26,8 @@ impl DependentLibraries {
     pub fn of_member(
         file: &Handle,
         offset: u64,
-        (thin, open): (bool, &dyn Fn(&[u8]) -> External),
+        thin: bool,
+        open: &dyn Fn(&[u8]) -> External,
         scratch: &mut LinkScratch,
     ) -> Result<Self, ReadError> {
         match ObjectPlace::of_member(file, offset, thin, open)? {

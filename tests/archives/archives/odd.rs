@@ -236,11 +236,11 @@ fn wrong_usage_says_what_to_type() {
     assert!(text(&["x.a"]).contains("--root-object"));
     assert!(text(&["use.o", "--root-symbol", "x"]).contains("not a static archive"));
     lab.write("text.a", "plain words\n");
-    lab.write("script.a", "SECTIONS { .text : { *(.text) } }\n");
+    lab.write("script.a", "OVERLAYS { .text : { *(.text) } }\n");
     lab.write("none.a", "");
     for (name, what) in [
         ("text.a", "text.a: not a static archive: it begins with `plain words"),
-        ("script.a", "script.a: not a static archive: it begins with `SECTIONS"),
+        ("script.a", "script.a: not a static archive: it begins with `OVERLAYS"),
         ("none.a", "none.a: empty file, not a static archive"),
         (".", ".: a directory, not a static archive"),
     ] {
