@@ -313,8 +313,9 @@ fn refuse_command(linker: Linker, path: &Path, text: &[u8]) -> Result<()> {
     if linker != Linker::Mold && discards(text) {
         bail!("{shown}: the effect of /DISCARD/ is not followed");
     }
-    let has_symbol =
-        |text: &&Vec<u8>| DefsymOption::nameless(text).is_some_and(|of| !of.refers.is_empty());
+    let has_symbol = |text: &&Vec<u8>| {
+        DefsymOption::nameless(text, linker).is_some_and(|of| !of.refers.is_empty())
+    };
     if let Some(text) = layout_expressions(text).iter().find(has_symbol) {
         bail!("{shown}: the symbols of `{}` are not followed", show(text));
     }
