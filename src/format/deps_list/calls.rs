@@ -192,10 +192,11 @@ impl Helper {
             _ => return,
         };
         if let (Some(at), Some(out)) = (at, out) {
-            self.variables.insert(scan.bytes(&out.inside).to_vec(), Values::At(first + at));
+            self.variables
+                .insert(scan.bytes(&out.inside).to_vec(), Values::At(first.saturating_add(at)));
         }
         if let Some((list, more)) = rest {
-            self.variables.insert(list, Values::From(first + more));
+            self.variables.insert(list, Values::From(first.saturating_add(more)));
         }
     }
 
@@ -208,16 +209,10 @@ impl Helper {
         let target = scan.bytes(&name.inside);
         // An argument that is put back into its own variable stays in the body.
         let own = |value: &&Argument| referred(scan.bytes(&value.inside)) != Some(target);
-        let Some(values) = self.any_values(scan, values.iter().filter(own)) else {
-            return self.give_own(scan, target, values);
-        };
-        self.add_give(target, values);
-    }
-
-    /// Notes `set(NAME ${NAME} PARENT_SCOPE)` if NAME has arguments.
-    fn give_own(&mut self, scan: &Scan<'_>, target: &[u8], values: &[Argument]) {
-        let found = self.any_values(scan, values.iter());
-        if let Some(values) = found.filter(|_| !self.is_macro) {
+        let found = self.any_values(scan, values.iter().filter(own));
+        // `set(NAME ${NAME} PARENT_SCOPE)`
+        let all = || self.any_values(scan, values.iter()).filter(|_| !self.is_macro);
+        if let Some(values) = found.or_else(all) {
             self.add_give(target, values);
         }
     }

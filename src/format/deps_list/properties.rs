@@ -29,10 +29,13 @@ impl Scan<'_> {
         let is = |word: &[u8]| arguments.iter().position(|one| self.word(one) == word);
         let value = match &*self.name() {
             b"find_library" => arguments.get(1 + usize::from(is(b"NAMES") == Some(1))),
-            b"set_target_properties" => arguments.get(is(b"IMPORTED_LOCATION")? + 1),
+            b"set_target_properties" | b"set_property" => {
+                arguments.get(is(b"IMPORTED_LOCATION")? + 1)
+            }
             _ => None,
         };
-        let target = arguments.first().filter(|_| !is_search).map(text);
+        let place = usize::from(self.name() == b"set_property");
+        let target = arguments.get(place).filter(|_| !is_search).map(text);
         Some(FileUse { blocks, text: text(value?), target })
     }
 
