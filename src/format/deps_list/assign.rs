@@ -1,7 +1,7 @@
 //! Reads the values that commands give to variables, the names that commands remove from lists, and
 //! the file names of targets. Also finds the kinds and aliases of targets.
 
-use super::life::is_addition;
+use super::life::{CacheEntry, is_addition};
 use super::removed::Removal;
 use super::scan::{Scan, Scanned};
 use super::values::Variables;
@@ -9,6 +9,20 @@ use super::{Set, SetCommand};
 use crate::format::cmake::{Argument, ArgumentKind};
 
 impl Scan<'_> {
+    /// The cache variable that the command sets or unsets.
+    pub(super) fn cache_entry(&self) -> Option<(&[u8], CacheEntry)> {
+        let [name, rest @ ..] = self.arguments() else { return None };
+        let at = rest.iter().position(|word| self.word(word) == b"CACHE")?;
+        let is_forced = |word: &Argument| matches!(self.word(word), b"FORCE" | b"INTERNAL");
+        let entry = match &*self.name() {
+            b"unset" => CacheEntry::Gone,
+            b"set" if rest[at..].iter().any(is_forced) => CacheEntry::Forced,
+            b"set" => CacheEntry::Default,
+            _ => return None,
+        };
+        Some((self.bytes(&name.inside), entry))
+    }
+
     /// Collects values of variables, removed names, and facts about targets from the command.
     pub(super) fn others(&self, out: &mut Scanned, variables: &mut Variables) {
         let arguments = self.arguments();

@@ -3,6 +3,7 @@
 
 use super::{Block, Set, SetCommand};
 use crate::id::{FastMap, FastSet};
+use hashbrown::hash_map::Entry;
 
 /// Finds sets whose values no command uses before another command replaces them.
 #[derive(Default)]
@@ -15,6 +16,19 @@ pub(super) struct Life {
     uses: FastMap<Vec<u8>, usize>,
     /// The offset of the last command that may use any variable.
     barrier: usize,
+    /// For each cache variable, the blocks around the command that sets it first.
+    cached: FastMap<Vec<u8>, Vec<Block>>,
+}
+
+/// What a command does to a cache variable.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum CacheEntry {
+    /// Gives a value to a variable that has none.
+    Default,
+    /// Replaces the value.
+    Forced,
+    /// Unsets the variable.
+    Gone,
 }
 
 impl Life {
@@ -68,6 +82,23 @@ impl Life {
             self.over.extend(live.pop());
         }
         true
+    }
+
+    /// Notes a command that sets or unsets a cache variable. True if the command has no effect,
+    /// because the variable keeps its first value.
+    pub(super) fn is_ignored(
+        &mut self,
+        (name, entry): (&[u8], CacheEntry),
+        blocks: &[Block],
+    ) -> bool {
+        if entry == CacheEntry::Gone {
+            self.cached.remove(name);
+            return false;
+        }
+        let first = self.cached.entry(name.to_vec());
+        let is_new = matches!(first, Entry::Vacant(_));
+        let first = first.or_insert_with(|| blocks.to_vec());
+        !is_new && entry == CacheEntry::Default && blocks.starts_with(first)
     }
 
     /// Notes the variables to which a command refers. `name` and `action` are the command's name

@@ -107,7 +107,10 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
         if blocks.in_loop() {
             files.extend(scan.used_file(blocks.here()));
         }
-        let sets = scan.sets(&helpers);
+        let mut sets = scan.sets(&helpers);
+        if scan.cache_entry().is_some_and(|entry| life.is_ignored(entry, &blocks.here())) {
+            sets.clear();
+        }
         scan.note_call(&mut helpers, &sets);
         let is_read = !sets.is_empty();
         for mut set in sets {
