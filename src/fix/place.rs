@@ -110,9 +110,10 @@ fn list_without_archive<'a>(
         return Ok(Listed { entry, list });
     }
     Err(format!(
-        "{}: no known command names a candidate archive\n{READ}; \
+        "{}: no known command names a candidate archive{}\n{READ}; \
          --lib-path DIR names the directory of the candidate archives",
-        show_path(&entry.path)
+        show_path(&entry.path),
+        entry.why(&audit.library)
     ))
 }
 

@@ -62,9 +62,19 @@ impl MergedFrom {
             set.trouble.is_none() && (matters(set) || !any || set.entries.is_empty())
         });
         if list.sets().is_empty() {
-            return Err(format!("{}: not a list of archive names", show_path(&self.path)));
+            let path = show_path(&self.path);
+            return Err(format!("{path}: not a list of archive names{}", self.why(library)));
         }
         Ok(list)
+    }
+
+    /// The end of a message about a list without archives: the command that is not read, if it is
+    /// known.
+    pub fn why(&self, library: &ArchiveSet) -> String {
+        let names: BTreeSet<&[u8]> =
+            order::set(library.entries().filter_map(|(archive, _)| listed_name(library, archive)));
+        let unread = self.list.as_ref().ok().and_then(|list| list.unread(&|n| names.contains(n)));
+        unread.map(|why| format!(": {why}")).unwrap_or_default()
     }
 }
 

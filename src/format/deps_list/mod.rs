@@ -22,6 +22,7 @@ mod repeats;
 mod scan;
 mod spelling;
 mod trace;
+mod unread;
 mod used;
 mod values;
 mod whole_archive;

@@ -51,7 +51,7 @@ impl DepsList {
         names.into_iter().filter(is_used).collect()
     }
 
-    fn words<'l>(&'l self, step: &'l Step) -> impl Iterator<Item = &'l [u8]> {
+    pub(super) fn words<'l>(&'l self, step: &'l Step) -> impl Iterator<Item = &'l [u8]> {
         let arguments = step.call.arguments.iter();
         arguments.map(|word| self.text.get(word.inside.clone()).unwrap_or_default())
     }
