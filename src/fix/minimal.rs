@@ -3,7 +3,7 @@
 //! members that a fix adds are needed. A name without a candidate archive stays on the list.
 
 use super::place::Listed;
-use super::targets::is_named_like;
+use super::targets::{is_named_like, of_file};
 use crate::audit::Audit;
 use crate::cover::{CoverageQuestion, LinkOutput, cover};
 use crate::format::archive::SymbolKind;
@@ -63,9 +63,11 @@ pub(super) fn needless(
 
 /// The variables and targets of a list that belong to other targets than the merged archive `fat`,
 /// or that commands for other purposes use. They may need names that the audited files do not need.
+/// If the fix adds names to the variables `chosen`, these are the list of the archive. Commands of
+/// other files may then use all variables that are not a part of its target.
 pub(super) fn of_others(
     audit: &Audit,
-    Listed { entry, list }: &Listed<'_>,
+    (Listed { entry, list }, chosen): (&Listed<'_>, &BTreeSet<&[u8]>),
     fat: ArchiveId,
 ) -> BTreeSet<Vec<u8>> {
     let path = &audit.library.entry(fat).path;
@@ -75,7 +77,12 @@ pub(super) fn of_others(
     };
     let others = whole.sets().iter().filter(is_other).map(|set| &*set.name);
     let used = whole.used_by_others(&|word| is_named_like(whole, word, (path, None)));
-    let all = whole.parts(others.chain(used), false).all;
+    let mut all = whole.parts(others.chain(used), false).all;
+    if !chosen.is_empty() {
+        let own = of_file(whole, (path, None), true);
+        let names = whole.sets().iter().map(|set| &*set.name);
+        all.extend(names.filter(|name| !chosen.contains(name) && !own.contains(name)));
+    }
     all.into_iter().map(<[u8]>::to_vec).collect()
 }
 

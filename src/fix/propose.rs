@@ -177,7 +177,9 @@ fn of_symbols(
     if let (true, Some(fat), Some(listed)) = (request.minimal, fat, &listed) {
         let names = listed.list.names().collect();
         drop = needless(audit, tree, fat, &names, &solutions)?;
-        others = of_others(audit, listed, fat);
+        let sets = places.values().flat_map(|place| &place.sets);
+        let chosen = order::set(sets.map(|set| &*listed.list.sets()[*set].name));
+        others = of_others(audit, (listed, &chosen), fat);
     }
     let mut remedy = remedy(audit, listed, fat, &places);
     remedy.order = in_link_order(audit, fat, &add, &solutions);

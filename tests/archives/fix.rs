@@ -292,6 +292,23 @@ fn minimal_drops_what_nothing_needs() {
     assert!(text(&run.stderr).contains("no readable symbol table"), "{}", text(&run.stderr));
 }
 
+/// The names of a variable that no command of the file uses may be for other files.
+#[test]
+fn minimal_keeps_the_names_for_other_files() {
+    let lab = three();
+    archive(&lab, OsStr::new("own/libfat.a"), &["other.o"]);
+    let minimal = ["--deps-list", "list.cmake", "--emit", "cmake-deps", "--minimal"];
+    for more in [
+        "set(more base other)\n",
+        "set(more base other CACHE INTERNAL \"\")\n",
+        "function(x_more)\n  set(more base other PARENT_SCOPE)\nendfunction()\n",
+    ] {
+        lab.write("list.cmake", format!("set(parts\nbase\nother\n)\nset(own\nuser\n)\n{more}"));
+        let new = text(&fix(&lab, &minimal).stdout);
+        assert_eq!(new, format!("set(parts\nbase\none\ntwo\n)\nset(own\nuser\n)\n{more}"));
+    }
+}
+
 /// Other targets may need names that the audited files do not need: CMake builds them as before.
 #[test]
 fn minimal_keeps_the_names_of_other_targets() {
