@@ -136,6 +136,7 @@ impl Run<'_> {
 
     fn foreach(&mut self, at: usize, step: &Step) -> Flow {
         let arguments = self.arguments(step);
+        self.zip(&arguments);
         let (names, items) = self.items(&arguments);
         let before: Vec<Option<Value>> =
             names.iter().map(|name| self.state.get(name).cloned()).collect();
@@ -166,6 +167,17 @@ impl Run<'_> {
             }
         }
         if flow == Flow::Break { Flow::Next } else { flow }
+    }
+
+    /// Adds a doubt to the values of `foreach(… IN ZIP_LISTS A B)`: a new name in one list gets a
+    /// value of the other list that belongs to another name, or none.
+    fn zip(&mut self, arguments: &[Words]) {
+        let mut lists =
+            arguments.iter().map(Words::keyword).skip_while(|word| *word != b"ZIP_LISTS");
+        lists.next();
+        for list in lists.map(<[u8]>::to_vec).collect::<Vec<_>>() {
+            self.doubt(&list, 8, |_| true);
+        }
     }
 
     /// The variables of a loop, and the values that the variables get one after the other.

@@ -149,6 +149,13 @@ impl Run<'_> {
             let is_off = || Arc::new(vec![Word::new(b"FALSE")]);
             out.entry(variable(flag)).or_insert_with(is_off);
         }
+        // Variables of keywords without arguments are unset.
+        let keys = ones.iter().chain(&many).map(|key| variable(key));
+        for name in keys.chain([variable(b"UNPARSED_ARGUMENTS")]) {
+            if !out.contains_key(&name) {
+                self.state.unset(&name);
+            }
+        }
         for (name, words) in out {
             self.state.set(&name, words.to_vec());
         }

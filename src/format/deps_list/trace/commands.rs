@@ -5,7 +5,7 @@ use super::arguments::{Words, joined};
 use super::program::Step;
 use super::run::{Flow, Run};
 use super::state::{Scope, State};
-use super::value::{Word, distinct, hash, is_open};
+use super::value::{Word, hash, is_open};
 use std::sync::Arc;
 
 /// The name under which the libraries of `link_libraries()` are stored.
@@ -51,9 +51,7 @@ impl Run<'_> {
         }
         match (name, arguments) {
             (b"set", [name, values @ ..]) => self.set(name, values),
-            (b"unset", [name, ..]) => {
-                self.named(name, State::unset);
-            }
+            (b"unset", [name, rest @ ..]) => self.unset(name, rest),
             (b"list", [action, list, values @ ..]) => {
                 let action = action.keyword().to_vec();
                 self.list(&action, list, values);
@@ -103,6 +101,10 @@ impl Run<'_> {
             // Another file or text may change any variable.
             (b"include", [file, ..]) if is_path(file) => self.doubt_all(|_| true, 2),
             (b"cmake_language", _) => self.doubt_all(|_| true, 3),
+            (b"return", [action, names @ ..]) if action.keyword() == b"PROPAGATE" => {
+                self.propagate(names);
+                return Flow::Return;
+            }
             (b"return", _) => return Flow::Return,
             (b"break", _) => return Flow::Break,
             (b"continue", _) => return Flow::Continue,
@@ -179,56 +181,6 @@ impl Run<'_> {
         for set in lost {
             self.losses.entry(set).or_default().possible.get_or_insert(line);
         }
-    }
-
-    fn set(&mut self, name: &Words, values: &[Words]) {
-        let is_end = |word: &Words| matches!(word.keyword(), b"CACHE" | b"PARENT_SCOPE");
-        let end = values.iter().position(is_end).unwrap_or(values.len());
-        let words = distinct(joined(&values[..end]));
-        let is_forced =
-            values[end..].iter().any(|word| matches!(word.keyword(), b"FORCE" | b"INTERNAL"));
-        let is_cached = |name: &[u8]| self.cached.contains(name) && self.state.get(name).is_some();
-        match values.get(end).map(Words::keyword) {
-            // A cache variable keeps its first value.
-            Some(b"CACHE") if !is_forced && name.name().is_some_and(is_cached) => return,
-            Some(b"CACHE") => self.cache(name, &words),
-            Some(_) => return self.hand_up(name, words),
-            None => {}
-        }
-        let is_unset = values.is_empty();
-        self.named(
-            name,
-            move |state, name| {
-                if is_unset { state.unset(name) } else { state.set(name, words.clone()) }
-            },
-        );
-    }
-
-    /// Sets a cache variable. Callers read it if they have no other variable of this name.
-    fn cache(&mut self, name: &Words, words: &[Word]) {
-        let Some(name) = name.name().filter(|name| !is_open(name)).map(<[u8]>::to_vec) else {
-            return;
-        };
-        let is_known = !self.cached.insert(name.clone());
-        let value = Arc::new(words.to_vec());
-        let outer = self.state.scopes.len().saturating_sub(1);
-        for scope in &mut self.state.scopes[..outer] {
-            if is_known || !scope.contains_key(&name) {
-                Arc::make_mut(scope).insert(name.clone(), Arc::clone(&value));
-            }
-        }
-    }
-
-    /// Sets a variable of the caller. Outside of functions, the caller is perhaps another file,
-    /// which may link the words.
-    fn hand_up(&mut self, name: &Words, words: Vec<Word>) {
-        let level = self.state.scopes.len();
-        let Some(outer) = level.checked_sub(2) else {
-            return self.state.add_link(b"", Scope::Public, words);
-        };
-        let inner: Vec<_> = self.state.scopes.drain(outer + 1..).collect();
-        self.named(name, |state, name| state.set(name, words.clone()));
-        self.state.scopes.extend(inner);
     }
 
     /// Adds the values of the command to the links of its targets. False if the command links

@@ -15,6 +15,7 @@ mod lists;
 mod program;
 mod reach;
 mod run;
+mod scopes;
 mod state;
 mod value;
 

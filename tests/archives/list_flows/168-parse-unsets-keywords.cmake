@@ -1,0 +1,12 @@
+# verified
+macro(x_link t)
+  cmake_parse_arguments(A "" "" "LIBS;ALT" ${ARGN})
+  if(A_ALT)
+    message(STATUS other)
+  else()
+    target_link_libraries(${t} PRIVATE ${A_LIBS})
+  endif()
+endmacro()
+add_library(other STATIC top.c)
+x_link(other ALT FooA FooB FooZ)
+x_link(m LIBS FooA FooB@ FooZ)
