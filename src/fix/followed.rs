@@ -7,6 +7,7 @@ use super::targets::{Linked, Neighbours, is_named_like};
 use crate::format::deps_list::{Fate, Joins, Links, Set, Trace};
 use crate::id::FastSet;
 use crate::text::{show, show_path};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// A variable or target, with the indices of its sets that a name joins.
@@ -18,6 +19,20 @@ pub(super) struct Traced<'a> {
     /// For each file, the links of the targets with the file's name. `None` if no target has this
     /// name.
     pub(super) links: Vec<Option<Links>>,
+}
+
+impl Traced<'_> {
+    /// The archives that the new name needs, but that links get only before it. True if links get an
+    /// archive that refers to the new one only after it.
+    pub(super) fn misplaced(&self, neighbours: &Neighbours<'_>) -> (BTreeSet<Vec<u8>>, bool) {
+        let (mut earlier, mut is_before) = (BTreeSet::new(), false);
+        let variables = self.links.iter().any(Option::is_none).then(|| self.trace.variables());
+        for links in self.links.iter().flatten().chain(&variables) {
+            earlier.extend(links.earlier(&neighbours.needed).into_iter().map(<[u8]>::to_vec));
+            is_before |= !links.later(&neighbours.referrers).is_empty();
+        }
+        (earlier, is_before)
+    }
 }
 
 impl<'a> Choice<'a> {

@@ -29,6 +29,8 @@ pub(super) struct ListPosition {
     pub(super) name: Option<Vec<u8>>,
     /// The reason why the position is uncertain; `None` if it is certain.
     pub(super) doubt: Option<String>,
+    /// The names of archives that the new archive needs, but that links get only before it.
+    pub(super) earlier: BTreeSet<Vec<u8>>,
     /// The indices in `sets` to which the name is added, because their links do not list it yet.
     pub(super) open: Vec<usize>,
     /// The message for a fix that adds nothing, because the links of all `sets` list the name
@@ -167,6 +169,7 @@ pub(super) fn place(
         sets: Vec::new(),
         name,
         doubt: None,
+        earlier: BTreeSet::new(),
         open: Vec::new(),
         listed: None,
         refusal: UNNAMED,
@@ -193,6 +196,9 @@ pub(super) fn place(
     let mut lines: Vec<Option<u32>> = Vec::new();
     let mut removed = None;
     let (joined, traced) = choice.joined(&outputs, (&groups, &now), (name, &neighbours));
+    let (earlier, is_before) = traced.misplaced(&needs.neighbours(archive, &|_| true));
+    out.earlier = earlier;
+    out.doubt = out.doubt.or_else(|| is_before.then(|| REORDERED.to_owned()));
     for (group, parts) in joined {
         let links = choice.links(&outputs, group);
         let fate = |set: usize| choice.fate(&traced, &outputs, set);
@@ -259,6 +265,18 @@ pub(super) fn place(
         ));
     }
     out
+}
+
+/// Adds a doubt to each archive that links get after an archive that it needs, unless the fix adds
+/// the needed archive too. Other archives that it needs are in the link already.
+pub(super) fn doubt_order(places: &mut BTreeMap<ArchiveId, ListPosition>) {
+    let listed = places.values().filter(|place| place.open.is_empty());
+    let listed: BTreeSet<Vec<u8>> = listed.filter_map(|place| place.name.clone()).collect();
+    for place in places.values_mut() {
+        if !place.earlier.is_disjoint(&listed) {
+            place.doubt.get_or_insert_with(|| REORDERED.to_owned());
+        }
+    }
 }
 
 /// A file that is made from the list.

@@ -12,7 +12,7 @@ use super::link_order;
 use super::minimal::{needless, of_others};
 use super::needs;
 use super::patch::{self, Verified};
-use super::place::{ListPosition, Listed, find_merged, no_candidate, place};
+use super::place::{ListPosition, Listed, doubt_order, find_merged, no_candidate, place};
 use super::prove::{Proofs, prove};
 use super::referrers::MergedReferrers;
 use super::renamed_needs;
@@ -142,10 +142,11 @@ fn of_symbols(
     // The order of a merged archive's parts has no effect.
     let list = listed.as_ref().map(|listed| &listed.list).filter(|_| fat.is_none());
     let needs = LinkNeeds::new(audit, list, &solutions);
-    let places: BTreeMap<ArchiveId, ListPosition> = order::map(
+    let mut places: BTreeMap<ArchiveId, ListPosition> = order::map(
         add.iter()
             .map(|archive| (*archive, place(audit, (listed.as_ref(), fat), *archive, &needs))),
     );
+    doubt_order(&mut places);
     let list_path = listed.as_ref().map(|listed| Arc::from(listed.entry.path.as_path()));
     let context = Context {
         audit,

@@ -2,7 +2,7 @@
 //! `fix` wrote it. The first line of a list tells what the fix must be, and `@` marks the place of
 //! the new names.
 
-use super::targets::{IN_ORDER, build, fixed};
+use super::targets::{Archive, IN_ORDER, build, fixed};
 use crate::support::random::step;
 use crate::support::{self, Lab};
 use std::collections::BTreeSet;
@@ -30,17 +30,35 @@ fn configured(lab: &Lab, list: &str) -> bool {
 
 #[test]
 fn lists_are_followed_to_the_link() {
+    follow("lists_are_followed_to_the_link", IN_ORDER, "list_flows", 4);
+}
+
+/// The new archive `FooY` needs another member of `FooZ`, which must come after it.
+#[test]
+fn names_have_the_order_of_the_link() {
+    let archives: &[Archive] = &[
+        ("FooA", &[("a", &[])]),
+        ("FooB", &[("b", &[])]),
+        ("FooX", &[("x", &["y"])]),
+        ("FooY", &[("y", &["z2"])]),
+        ("FooZ", &[("z", &[]), ("z2", &[])]),
+    ];
+    follow("names_have_the_order_of_the_link", archives, "list_orders", 1);
+}
+
+/// Fixes each list in `dir`, and builds it. All but one of `part` lists may be left out.
+fn follow(test: &str, archives: &[Archive], dir: &str, part: usize) {
     if !["cmake", "ld.bfd", "make"].iter().all(|tool| support::has(tool)) {
-        return support::skip("lists_are_followed_to_the_link", "needs cmake, make and GNU ld");
+        return support::skip(test, "needs cmake, make and GNU ld");
     }
-    let lab = build(IN_ORDER, &["a", "b", "z", "x"], &["FooA", "FooB", "FooZ"]);
+    let lab = build(archives, &["a", "b", "z", "x"], &["FooA", "FooB", "FooZ"]);
     lab.write("p/top.c", TOP);
     lab.write("p/CMakeLists.txt", PROJECT);
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives/list_flows");
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives").join(dir);
     let files = std::fs::read_dir(dir).expect("the lists");
     let files: BTreeSet<_> = files.map(|entry| entry.expect("a file").path()).collect();
     let (mut wrong, mut verified, mut lists) = (Vec::new(), 0, 0);
-    for path in files.iter().step_by(step(4)) {
+    for path in files.iter().step_by(step(part)) {
         lists += 1;
         let text = std::fs::read_to_string(path).expect("a list");
         let expected = text.split(' ').nth(1).map(str::trim_end).unwrap_or_default();
@@ -62,8 +80,34 @@ fn lists_are_followed_to_the_link() {
             wrong.push(format!("{}: {kind}, right {is_right}\n{new}{said}", path.display()));
         }
     }
-    println!("lists that are followed: {lists} lists, {verified} verified and built");
-    assert!(wrong.is_empty() && files.len() >= 50, "{}", wrong.join("\n"));
+    println!("{test}: {lists} lists, {verified} verified and built");
+    assert!(wrong.is_empty() && files.len() > 10, "{}", wrong.join("\n"));
+}
+
+/// The message for a file without lists names the command that is not read.
+#[test]
+fn commands_that_are_not_read_are_named() {
+    let lab = build(IN_ORDER, &["a", "b", "z", "x"], &["FooA", "FooB", "FooZ"]);
+    let cases = [
+        ("set(S \"FooA FooB\")\nseparate_arguments(S)\n", "separate_arguments() on line 2"),
+        ("file(GLOB S *.a)\nset(T x)\n", "file(GLOB) on line 1 is not followed"),
+        (
+            "function(f t)\n  list(GET ARGN ${i} l)\nendfunction()\nset(T x)\nf(m FooA FooB)\n",
+            "f() on line 5 names FooA: list(GET) on line 2 is not followed",
+        ),
+        (
+            "function(f)\n  f(${ARGN})\nendfunction()\nset(T x)\nf(FooA FooB)\n",
+            "f() on line 5 names FooA: f() on line 2 is not followed",
+        ),
+        (
+            "set_property(TARGET m n PROPERTY LINK_LIBRARIES FooA FooB)\n",
+            "set_property() on line 1 names FooA, but is not read as a list of names",
+        ),
+    ];
+    for (list, why) in cases {
+        let (status, _, said) = fixed(&lab, list);
+        assert!(status == Some(2) && said.contains(why), "{list}{said}");
+    }
 }
 
 /// In a subdirectory, `CMAKE_PROJECT_NAME` is the name of another project.

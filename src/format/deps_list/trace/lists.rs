@@ -10,7 +10,11 @@ impl Run<'_> {
     /// Runs `list(ACTION LIST …)`.
     pub(super) fn list(&mut self, action: &[u8], list: &Words, values: &[Words]) {
         match (action, values) {
-            (b"APPEND" | b"PREPEND", _) => self.append(list, joined(values)),
+            (b"APPEND", _) => self.append(list, joined(values)),
+            (b"PREPEND", _) => self.prepend(list, joined(values)),
+            (b"INSERT", [index, values @ ..]) if index.text() == Some(b"0") => {
+                self.prepend(list, joined(values));
+            }
             (b"INSERT", [_, values @ ..]) => self.append(list, joined(values)),
             (b"REMOVE_ITEM", _) => {
                 for value in values {
@@ -80,6 +84,13 @@ impl Run<'_> {
             let mut all = state.get(name).map(|value| value.to_vec()).unwrap_or_default();
             all.extend(words.iter().cloned());
             state.set(name, all);
+        });
+    }
+
+    fn prepend(&mut self, list: &Words, words: Vec<Word>) {
+        self.named(list, move |state, name| {
+            let old = state.get(name).map(|value| value.to_vec()).unwrap_or_default();
+            state.set(name, words.iter().cloned().chain(old).collect());
         });
     }
 

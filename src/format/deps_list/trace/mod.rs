@@ -12,6 +12,7 @@ mod calls;
 mod commands;
 mod condition;
 mod lists;
+mod order;
 mod program;
 mod reach;
 mod run;
@@ -22,13 +23,14 @@ mod value;
 pub(super) use commands::fits;
 pub(super) use program::{Program, Step};
 
+use super::values::words;
 use super::{DepsList, Set};
 use crate::id::{FastMap, FastSet};
 use commands::LINK_LIBRARIES;
 use run::Run;
 use state::{Scope, State};
 use std::sync::{Arc, OnceLock};
-use value::Word;
+use value::{Mark, Value, Word};
 
 /// True if the regular expression (the first argument) matches the word (the second). `None` if the
 /// search takes too long.
@@ -127,13 +129,19 @@ impl DepsList {
     }
 }
 
+/// Instead of the number of a set, for words of commands without a set.
+const NO_SET: usize = usize::MAX;
+
 /// The words that one or several links get: for each set, the doubts of its new name and of its
 /// archives.
 #[derive(Default)]
 pub struct Links {
     sets: FastMap<usize, Found>,
-    /// For each archive of a set: the sets that it comes from, each with its doubt.
+    /// For each archive of a set: the sets that it comes from, each with its doubt. [`NO_SET`] for
+    /// commands without a set. The map also has words that name no archive.
     archives: FastMap<Arc<[u8]>, FastSet<(usize, u64)>>,
+    /// The values that link commands give to the targets themselves, one for each target and scope.
+    values: Vec<Value>,
 }
 
 #[derive(Default)]
@@ -151,15 +159,23 @@ impl Links {
         self.sets.contains_key(&set.number)
     }
 
+    fn note(&mut self, text: Arc<[u8]>, from: (usize, u64)) {
+        self.archives.entry(text).or_default().insert(from);
+    }
+
     fn add(&mut self, word: &Word) {
         if let Some(mark) = word.mark {
             let found = self.sets.entry(mark.set).or_default();
-            if mark.is_new {
-                found.new.insert(word.doubt);
-            } else {
-                found.siblings.insert(word.doubt);
-                let from = self.archives.entry(Arc::clone(&word.text)).or_default();
-                from.insert((mark.set, word.doubt));
+            if mark.is_new { &mut found.new } else { &mut found.siblings }.insert(word.doubt);
+        }
+        match word.mark {
+            Some(Mark { is_new: true, .. }) => {}
+            Some(mark) => self.note(Arc::clone(&word.text), (mark.set, word.doubt)),
+            // A text may name several archives.
+            None => {
+                for text in words(&word.text).0 {
+                    self.note(text.into(), (NO_SET, word.doubt));
+                }
             }
         }
     }

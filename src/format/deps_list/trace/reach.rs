@@ -6,6 +6,7 @@ use super::state::Scope;
 use super::value::Word;
 use super::{Links, Trace};
 use crate::id::FastSet;
+use std::sync::Arc;
 
 impl Trace<'_> {
     /// The words that the links of the targets `own` get.
@@ -27,6 +28,9 @@ impl Trace<'_> {
                     Scope::Interface => !is_own,
                 };
                 let values = self.state.link(&target, scope);
+                if is_own && let Some(value) = self.state.links.get(&(target.clone(), scope)) {
+                    links.values.push(Arc::clone(value));
+                }
                 for word in values.iter().filter(|_| is_linked) {
                     let word = if doubt == 0 { word.clone() } else { word.under(doubt) };
                     links.add(&word);
