@@ -123,7 +123,10 @@ impl Run<'_> {
             ArgumentKind::Quoted | ArgumentKind::Bracket => Notation::Quoted,
         };
         let mut words = Vec::new();
-        if argument.kind == ArgumentKind::Bracket {
+        // A quoted `;` is a text, such as the separator for string(REPLACE).
+        let is_separator =
+            notation == Notation::Quoted && !text.is_empty() && elements(text).next().is_none();
+        if argument.kind == ArgumentKind::Bracket || is_separator {
             words.push(Word::new(text));
         } else {
             for element in elements(text) {
