@@ -157,8 +157,8 @@ struct Run<'q> {
     again: bool,
     /// True until the second search comes to the inputs after `rescan`.
     is_before_rescan: bool,
-    /// Names that PROVIDE defined.
-    provided: FastSet<&'q [u8]>,
+    /// The PROVIDEs that defined their names, as indices of [`Link::defined`].
+    provided: FastSet<usize>,
     /// Shared objects of `--as-needed` that define no undefined name, and shared objects with the
     /// DT_NEEDED name of an earlier shared object that is part of the link.
     forgotten: FastSet<usize>,
@@ -334,7 +334,7 @@ impl<'q> Run<'q> {
         self.request_for(defined);
         let is_known = self.is_known(defined);
         if defined.provided && is_known {
-            self.provided.insert(&defined.name);
+            self.provided.insert(at);
         }
         // An expression of the symbol itself defines it only at the end of the link.
         let is_own = !defined.provided && defined.refers.contains(&defined.name);
@@ -366,24 +366,24 @@ impl<'q> Run<'q> {
 
     /// Defines the names of PROVIDE that became undefined after the position of their PROVIDE, also
     /// because of other expressions: GNU ld evaluates all expressions several times. Returns the
-    /// names of PROVIDE without effect.
-    fn provide_late(&mut self) -> FastSet<&'q [u8]> {
-        let link = self.link;
-        let mut waiting: Vec<&DefsymOption> = link.defined.iter().filter(|d| d.provided).collect();
+    /// PROVIDEs without effect, as indices of [`Link::defined`].
+    fn provide_late(&mut self) -> FastSet<usize> {
+        let all = self.link.defined.iter().enumerate();
+        let mut waiting: Vec<(usize, &DefsymOption)> = all.filter(|(_, d)| d.provided).collect();
         loop {
-            waiting.retain(|defined| !self.provided.contains(&*defined.name));
+            waiting.retain(|(at, _)| !self.provided.contains(at));
             let before = self.provided.len();
-            for defined in &waiting {
+            for (at, defined) in &waiting {
                 let Some(state @ State::Undefined { .. }) = self.table.get_mut(&*defined.name)
                 else {
                     continue;
                 };
                 *state = State::Script;
-                self.provided.insert(&defined.name);
+                self.provided.insert(*at);
                 self.request_for(defined);
             }
             if before == self.provided.len() {
-                return waiting.into_iter().map(|defined| &*defined.name).collect();
+                return waiting.into_iter().map(|(at, _)| at).collect();
             }
         }
     }

@@ -6,7 +6,8 @@
 
 use super::{ChosenDefinition, Resolved, libcalls, repeated};
 use crate::cover::{
-    Coverage, CoverageQuestion, Link, LinkInput, NeededMember, ReferredBy, ReferringFile,
+    Coverage, CoverageQuestion, DefsymOption, Link, LinkInput, NeededMember, ReferredBy,
+    ReferringFile,
 };
 use crate::format::archive::{MemberKind, SymbolKind};
 use crate::format::elf::Target;
@@ -40,9 +41,8 @@ pub(super) fn link<'q>(
     let unprovided = run.unprovided(link);
     let mut found: FastMap<&[u8], ChosenDefinition> =
         run.table.iter().filter_map(State::found).collect();
-    let defined = link.defined.iter().map(|defined| &*defined.name);
-    let defined = defined.filter(|name| !unprovided.contains(*name));
-    found.extend(defined.map(|name| (name, ChosenDefinition::Object)));
+    let defined = link.defined.iter().enumerate().filter(|(at, _)| !unprovided.contains(at));
+    found.extend(defined.map(|(_, defined)| (&*defined.name, ChosenDefinition::Object)));
     let names = link.versioned.iter();
     let unversioned = names.filter(|of| !run.may_have_version(&of.with_version));
     let unversioned = unversioned.map(|of| &*of.name);
@@ -225,10 +225,19 @@ impl<'q> Run<'q> {
         !matches!(state, None | Some(State::Common { .. } | State::Defined { .. }))
     }
 
-    /// The names of PROVIDE without effect.
-    fn unprovided(&self, link: &'q Link) -> FastSet<&'q [u8]> {
-        let names = link.defined.iter().filter(|defined| defined.provided);
-        names.map(|defined| &*defined.name).filter(|name| !self.is_provided(name)).collect()
+    /// The PROVIDEs without effect, as indices of [`Link::defined`]. The first assignment of a name
+    /// defines it for all later PROVIDEs (`LinkerScript::shouldDefineSym`).
+    fn unprovided(&self, link: &'q Link) -> FastSet<usize> {
+        let mut assigned: FastSet<&[u8]> = FastSet::default();
+        let has_no_effect = |(_, defined): &(usize, &'q DefsymOption)| {
+            let has_effect = !defined.provided
+                || self.is_provided(&defined.name) && !assigned.contains(&*defined.name);
+            if has_effect {
+                assigned.insert(&defined.name);
+            }
+            !has_effect
+        };
+        link.defined.iter().enumerate().filter(has_no_effect).map(|(at, _)| at).collect()
     }
 
     /// True if a version script may name the symbol: an object or a member that was not extracted

@@ -44,8 +44,8 @@ struct Resolved<'q> {
     may_stay: FastSet<&'q [u8]>,
     /// Names of `--wrap` without effect.
     unwrapped: FastSet<&'q [u8]>,
-    /// Names of PROVIDE without effect.
-    unprovided: FastSet<&'q [u8]>,
+    /// The PROVIDEs without effect, as indices of [`Link::defined`].
+    unprovided: FastSet<usize>,
     /// Names with a version that no shared object satisfies under mold, even if one defines them.
     unclaimed: FastSet<&'q [u8]>,
     /// Names in version scripts without the definition that lld needs.
@@ -65,7 +65,8 @@ pub fn in_order<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Cover
     };
     let mut link = link.clone();
     link.wraps.retain(|wrap| !resolved.unwrapped.contains(&*wrap.name));
-    link.defined.retain(|of| !of.provided || !resolved.unprovided.contains(&*of.name));
+    let mut places = 0..;
+    link.defined.retain(|_| places.next().is_none_or(|at| !resolved.unprovided.contains(&at)));
     link.shared_references.retain(|(_, at)| !resolved.forgotten.contains(at));
     redirect_shared(&mut link);
     let valueless = valueless(question, &link, &resolved);

@@ -416,6 +416,8 @@ fn expressions_use_names_of_provide() {
         ("idle.ld", "PROVIDE(used = absent); new = 1;"),
         ("quoted.ld", "PROVIDE(\"used\" = 8); \"new\" = \"used\";"),
         ("only.ld", "PROVIDE(used = 8);"),
+        ("assigned.ld", "new = 1; PROVIDE(new = absent);"),
+        ("again.ld", "PROVIDE(new = 1); PROVIDE(new = absent);"),
     ] {
         lab.write(name, format!("{text}\n"));
     }
@@ -435,6 +437,8 @@ fn expressions_use_names_of_provide() {
                 (linker, "hidden.ld use.o", &[]),
                 (linker, "open.ld use.o", &["absent"]),
                 (linker, "idle.ld use.o", &[]),
+                (linker, "use.o assigned.ld", &[]),
+                (linker, "use.o again.ld", &[]),
                 (linker, "use.o quoted.ld", &[]),
                 (linker, "use.o only.ld --defsym=new=used", &[]),
                 (linker, "use.o --defsym=new=used only.ld", &[]),
