@@ -22,8 +22,27 @@ use super::{Coverage, CoverageQuestion, Link, Linker, ReferredBy};
 use crate::format::archive::{GroupReference, LinkFacts, SymbolKind};
 use crate::id::{FastMap, FastSet, Id as _, MemberId, NameId};
 
-/// COMDAT groups: the signature, and the names that the group defines.
-type NamedGroups<'f> = Vec<(&'f [u8], Vec<&'f [u8]>)>;
+/// COMDAT groups of one object.
+#[derive(Default)]
+struct NamedGroups<'f> {
+    /// The names that each group defines, by the signature of the group.
+    names: FastMap<&'f [u8], Vec<&'f [u8]>>,
+    /// The signature of the group that defines each name.
+    signatures: FastMap<&'f [u8], &'f [u8]>,
+}
+
+impl<'f> NamedGroups<'f> {
+    fn new(groups: Vec<(&'f [u8], Vec<&'f [u8]>)>) -> Self {
+        let mut out = Self::default();
+        for (signature, names) in groups {
+            names.iter().for_each(|name| {
+                out.signatures.entry(*name).or_insert(signature);
+            });
+            out.names.entry(signature).or_default().extend(names);
+        }
+        out
+    }
+}
 
 /// The definitions of a name, each with the signature of the group that contains it, if any.
 type GroupOfEach<'f> = Vec<(Definition, Option<&'f [u8]>)>;
@@ -128,7 +147,8 @@ impl<'q> GroupDefined<'q> {
         };
         let mut out: FastMap<ReferredBy, NamedGroups<'f>> = FastMap::default();
         for one in self.definitions() {
-            out.entry(one.by).or_insert_with(|| facts.of(one.by).map(read).unwrap_or_default());
+            let of_object = || facts.of(one.by).map(read).map(NamedGroups::new);
+            out.entry(one.by).or_insert_with(|| of_object().unwrap_or_default());
         }
         out
     }
@@ -140,10 +160,8 @@ impl<'q> GroupDefined<'q> {
         &self,
         named: &FastMap<ReferredBy, NamedGroups<'f>>,
     ) -> Vec<(&'q [u8], GroupOfEach<'f>)> {
-        let group = |one: &Definition, name: &[u8]| {
-            let mut groups = named.get(&one.by)?.iter();
-            groups.find(|(_, names)| names.contains(&name)).map(|(signature, _)| *signature)
-        };
+        let group =
+            |one: &Definition, name: &[u8]| named.get(&one.by)?.signatures.get(name).copied();
         let found = self.names.iter().map(|(name, definitions)| {
             let groups = definitions.iter().map(|one| (*one, group(one, name)));
             (*name, groups.collect::<GroupOfEach<'_>>())
@@ -175,13 +193,12 @@ impl<'q> GroupDefined<'q> {
             of_each.filter_map(|(one, group)| Some((one.by, (*group)?))).collect();
         let (mut hashes, mut may_differ) = (FastSet::default(), false);
         for (by, signature) in copies {
-            let of_group = named.get(&by).into_iter().flatten();
-            let of_group = of_group.filter(|(other, _)| *other == signature);
-            let names: Vec<&[u8]> = of_group.flat_map(|(_, names)| names).copied().collect();
+            let names = named.get(&by).and_then(|of| of.names.get(signature));
+            let names = names.map(Vec::as_slice).unwrap_or_default();
             // As in `LinkFacts::group_names`: two copies may have no name in common if the
             // signature is not mangled and is not a name that the group defines.
             may_differ |= !signature.starts_with(b"_Z") && !names.contains(&signature);
-            let names = names.into_iter().chain([signature]);
+            let names = names.iter().copied().chain([signature]);
             hashes.extend(names.map(|name| question.library.hash(name)));
         }
         for reference in facts.roots.iter().flatten().flat_map(LinkFacts::group_references) {
@@ -289,6 +306,13 @@ fn add_references(
     let strong = lost.iter().filter(|(_, is_strong)| is_mold || **is_strong);
     let with_weak = found(strong.map(|(name, _)| *name).collect());
     let strong = if is_mold { found(FastSet::default()) } else { with_weak.clone() };
+    let mut own_of: FastMap<&[u8], Vec<ReferredBy>> = FastMap::default();
+    for one in own {
+        if let Some(name) = one.reference.name {
+            own_of.entry(name).or_default().push(one.by);
+        }
+    }
+    let known: FastSet<&[u8]> = coverage.undefined.iter().map(|of| &*of.symbol).collect();
     let mut new = Vec::new();
     for (mut name, with_weak) in strong.into_iter().zip(with_weak) {
         let is_requested = || link.undefined.contains(&name.symbol);
@@ -300,14 +324,14 @@ fn add_references(
             }
         };
         if counts_own || !name.by.is_empty() {
-            let of_name = own.iter().filter(|one| one.reference.name == Some(&*name.symbol));
-            of_name.for_each(|one| insert(&mut name.by, one.by));
+            let of_name = own_of.get(&*name.symbol).into_iter().flatten();
+            of_name.for_each(|by| insert(&mut name.by, *by));
         }
-        let is_known = coverage.undefined.iter().any(|known| known.symbol == name.symbol);
-        if !is_known && !name.by.is_empty() {
+        if !known.contains(&*name.symbol) && !name.by.is_empty() {
             new.push(name);
         }
     }
+    drop(known);
     coverage.undefined.extend(new);
     coverage.undefined.sort_by(|a, b| a.symbol.cmp(&b.symbol));
 }
