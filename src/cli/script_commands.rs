@@ -34,13 +34,14 @@ pub(super) fn refuse_own_operands(link: &TypedLink) -> Result<()> {
 
 /// Adds the files that replace one input, each as `item`, and the commands of the input's scripts.
 /// A GROUP of a script becomes `--start-group` and `--end-group`, except inside a `--start-group`
-/// of the command line.
+/// of the command line. OUTPUT_FORMAT replaces the format of `-m`.
 pub(super) fn add_inputs(
     link: &mut TypedLink,
     inputs: &ExpandedScripts,
     item: fn(PathBuf) -> LinkArgument,
     nesting: &Nesting,
 ) -> Result<()> {
+    link.emulation = inputs.format.or(link.emulation);
     let in_group = nesting.groups > 0;
     for (at, file) in inputs.files.iter().enumerate() {
         inputs.commands_before(at).try_for_each(|command| add_command(link, command))?;

@@ -7,9 +7,10 @@ use crate::format::archive::places;
 use crate::format::elf::{Header, Target};
 use crate::format::script::{
     MOST, OutputFormat, ScriptCommand, ScriptInput, ScriptName, discards, has_insert, included,
-    inputs, output_format, unknown_to_lld, unknown_to_mold,
+    includes_in_braces, inputs, output_format, unknown_format,
 };
 use crate::format::script_layout::layout_expressions;
+use crate::format::script_syntax::{unknown_to_gnu, unknown_to_lld, unknown_to_mold};
 use crate::id::FastSet;
 use crate::sniff::{Class, Classes, SNIFF_LEN, sniff};
 use crate::text::{show, show_path};
@@ -51,6 +52,8 @@ pub(super) struct ExpandedScripts {
     as_needed: Vec<bool>,
     /// The directories of SEARCH_DIR, which are searched after the `-L` directories.
     pub(super) dirs: Vec<PathBuf>,
+    /// The format in the last OUTPUT_FORMAT of a link of lld: all objects must have this format.
+    pub(super) format: Option<OutputFormat>,
     /// The files whose inputs are already in `files`. Without a link order, each file is expanded
     /// once.
     done: FastSet<PathBuf>,
@@ -313,6 +316,12 @@ fn refuse_command(linker: Linker, path: &Path, text: &[u8]) -> Result<()> {
     if linker != Linker::Mold && discards(text) {
         bail!("{shown}: the effect of /DISCARD/ is not followed");
     }
+    if let Some(name) = unknown_format(text).filter(|_| linker == Linker::Lld) {
+        bail!("{shown}: OUTPUT_FORMAT({}) is not followed", show(&name));
+    }
+    if linker != Linker::Mold && includes_in_braces(text) {
+        bail!("{shown}: the effect of INCLUDE in braces is not followed");
+    }
     let has_symbol = |text: &&Vec<u8>| {
         DefsymOption::nameless(text, linker).is_some_and(|of| !of.refers.is_empty())
     };
@@ -323,7 +332,7 @@ fn refuse_command(linker: Linker, path: &Path, text: &[u8]) -> Result<()> {
         Linker::Gnu if has_insert(text) => {
             bail!("{shown}: GNU ld accepts INSERT only in a script of -T")
         }
-        Linker::Gnu => None,
+        Linker::Gnu => unknown_to_gnu(text),
         Linker::Lld => unknown_to_lld(text),
         Linker::Mold => unknown_to_mold(text),
     };
@@ -367,6 +376,9 @@ impl ScriptSearch<'_> {
             let script = script.ok_or_else(|| refuse(path, &head))?;
             if let SearchRules::Link(linker) = self.rules {
                 refuse_command(linker, path, &text)?;
+                if linker == Linker::Lld {
+                    out.format = output_format(&text).or(out.format);
+                }
             }
             out.count(text.len() / BLOCK, path)?;
             self.expand_script(path, script, depth, out)?;

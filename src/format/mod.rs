@@ -17,6 +17,7 @@ mod output_format;
 pub mod pkg_config;
 pub mod script;
 pub mod script_layout;
+pub mod script_syntax;
 pub mod version_script;
 
 use crate::sniff::Classes;

@@ -1,7 +1,8 @@
 //! Linker scripts that are installed as a library or archive, such as `libc.so`. The parser finds
 //! the files that they name, and the symbols that they request or define. The supported commands
 //! are INPUT, GROUP, AS_NEEDED, INCLUDE, SEARCH_DIR, EXTERN, ENTRY, PROVIDE, VERSION, ASSERT and
-//! assignments (`ld/ldgram.y`). All other commands are skipped.
+//! assignments (`ld/ldgram.y`). All other commands are skipped: `script_syntax` finds the commands
+//! that a linker refuses.
 
 pub use super::output_format::{OutputFormat, emulation};
 
@@ -65,14 +66,21 @@ pub enum ScriptCommand {
 /// The format that a script names with OUTPUT_FORMAT. `None` if the script has no OUTPUT_FORMAT, or
 /// if the named format is not in the table.
 pub fn output_format(text: &[u8]) -> Option<OutputFormat> {
-    let tokens = tokens(text)?;
-    let name = tokens.windows(3).find_map(|three| match three {
+    OutputFormat::named(&format_name(text)?)
+}
+
+/// The name in OUTPUT_FORMAT if it is not in the table of formats.
+pub fn unknown_format(text: &[u8]) -> Option<Vec<u8>> {
+    format_name(text).filter(|name| OutputFormat::named(name).is_none())
+}
+
+fn format_name(text: &[u8]) -> Option<Vec<u8>> {
+    tokens(text)?.windows(3).find_map(|three| match three {
         [Token::Word(b"OUTPUT_FORMAT"), Token::Open, Token::Word(name) | Token::Quoted(name)] => {
-            Some(*name)
+            Some(name.to_vec())
         }
         _ => None,
-    })?;
-    OutputFormat::named(name)
+    })
 }
 
 /// Upper bound, in bytes, for a script: people write such files by hand.
@@ -122,7 +130,7 @@ impl<'t> Token<'t> {
         }
     }
 
-    fn is_name(&self) -> bool {
+    pub(super) fn is_name(&self) -> bool {
         matches!(self, Self::Word(_) | Self::Quoted(_))
     }
 
@@ -275,7 +283,7 @@ fn statement(word: &[u8], rest: &[Token<'_>], is_outside: bool) -> Option<Script
     }
 }
 
-fn is_insert(token: &Token<'_>) -> bool {
+pub(super) fn is_insert(token: &Token<'_>) -> bool {
     *token == Token::Word(b"INSERT")
 }
 
@@ -286,17 +294,24 @@ pub fn has_insert(text: &[u8]) -> bool {
     tokens.windows(2).any(|two| two[0] == Token::Brace(false) && is_insert(&two[1]))
 }
 
+/// True if a script has INCLUDE inside of braces, such as those of SECTIONS.
+pub fn includes_in_braces(text: &[u8]) -> bool {
+    let tokens = tokens(text).unwrap_or_default();
+    let mut braces = 0_usize;
+    tokens.windows(2).any(|two| {
+        match two[0] {
+            Token::Brace(true) => braces += 1,
+            Token::Brace(false) => braces = braces.saturating_sub(1),
+            _ => {}
+        }
+        let is_first = two[0].ends_statement();
+        braces > 0 && is_first && two[1] == Token::Word(b"INCLUDE")
+    })
+}
+
 /// True if a script drops sections.
 pub fn discards(text: &[u8]) -> bool {
     tokens(text).unwrap_or_default().contains(&Token::Word(b"/DISCARD/"))
-}
-
-/// The first command of a script that lld 19 does not know. `None` if there is none.
-pub fn unknown_to_lld(text: &[u8]) -> Option<Vec<u8>> {
-    let tokens = tokens(text)?;
-    let is_unknown =
-        |two: &&[Token<'_>]| two[0] == Token::Word(b"STARTUP") && two[1] == Token::Open;
-    tokens.windows(2).any(|two| is_unknown(&two)).then(|| b"STARTUP".to_vec())
 }
 
 /// The number of tokens before the end of the parentheses or braces of `pair`. `tokens` begin after
@@ -312,34 +327,6 @@ pub(super) fn len_until(tokens: &[Token<'_>], (start, end): (&Token<'_>, &Token<
         depth == 0
     };
     tokens.iter().position(is_end).unwrap_or(tokens.len())
-}
-
-/// The first word in a script that mold 1.10 does not expect there. `None` if mold accepts the
-/// script (`parse_linker_script` in `elf/linker-script.cc`).
-pub fn unknown_to_mold(text: &[u8]) -> Option<Vec<u8>> {
-    let tokens = tokens(text)?;
-    let mut rest = &*tokens;
-    loop {
-        rest = match rest {
-            [] => return None,
-            [Token::End, rest @ ..] => rest,
-            [Token::Word(b"INPUT" | b"GROUP" | b"OUTPUT_FORMAT"), Token::Open, rest @ ..] => {
-                let len = len_until(rest, (&Token::Open, &Token::Close));
-                rest.get(len + 1..)?
-            }
-            [Token::Word(b"VERSION"), Token::Brace(true), rest @ ..] => {
-                let len = len_until(rest, (&Token::Brace(true), &Token::Brace(false)));
-                rest.get(len + 1..)?
-            }
-            // mold 1.10 may crash if the name is `.`.
-            [name, Token::Word(b"="), value, Token::End, rest @ ..]
-                if name.is_name() && value.is_name() && *name != Token::Word(b".") =>
-            {
-                rest
-            }
-            [first, ..] => return Some(first.text().1.to_vec()),
-        };
-    }
 }
 
 /// The commands that begin with `keyword`. `tokens` begin after the opening parenthesis.
@@ -368,20 +355,40 @@ fn in_parentheses(keyword: &[u8], tokens: &[Token<'_>]) -> Vec<ScriptInput> {
     commands.into_iter().map(ScriptInput::Command).collect()
 }
 
+/// The number of tokens of the expression with which `tokens` begin.
+pub(super) fn len_of_expression(tokens: &[Token<'_>]) -> usize {
+    let mut depth = 0_usize;
+    let is_end = |token: &Token<'_>| {
+        match token {
+            Token::Open => depth += 1,
+            Token::Close => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        match token {
+            Token::Comma => depth == 0,
+            token => matches!(token, Token::End | Token::Brace(_) | Token::Word(b"=")),
+        }
+    };
+    tokens.iter().position(is_end).unwrap_or(tokens.len())
+}
+
+/// The operator before the `=` of an assignment, such as `+` or nothing. `None` for other words.
+pub(super) fn operator(word: &[u8]) -> Option<&[u8]> {
+    let operator = word.strip_suffix(b"=")?;
+    matches!(operator, b"" | b"+" | b"-" | b"*" | b"/" | b"&" | b"|" | b"<<" | b">>")
+        .then_some(operator)
+}
+
 /// The assignment to the symbol `name`, if `tokens` begin with `=` or with an operator such as
-/// `+=`, whose expression refers to the symbol too. A semicolon ends the assignment.
+/// `+=`, whose expression refers to the symbol too. A semicolon ends the assignment, or a comma in
+/// GNU ld.
 fn assignment(name: &[u8], tokens: &[Token<'_>]) -> Option<ScriptCommand> {
     let [Token::Word(word), rest @ ..] = tokens else { return None };
-    let operator = word.strip_suffix(b"=")?;
-    if !matches!(operator, b"" | b"+" | b"-" | b"*" | b"/" | b"&" | b"|" | b"<<" | b">>") {
-        return None;
-    }
+    let operator = operator(word)?;
     let own = if operator.is_empty() { Vec::new() } else { [name, operator].concat() };
-    let is_end =
-        |token: &Token<'_>| matches!(token, Token::End | Token::Brace(_) | Token::Word(b"="));
-    let len = rest.iter().position(is_end)?;
+    let len = len_of_expression(rest);
     let text = || [name, b"=", &*own, &joined(&rest[..len])].concat();
-    (rest[len] == Token::End).then(|| ScriptCommand::Assign(text()))
+    matches!(rest.get(len), Some(Token::End | Token::Comma)).then(|| ScriptCommand::Assign(text()))
 }
 
 /// The text of an assignment, whose first token is the name of the symbol.
@@ -450,6 +457,13 @@ pub(super) fn tokens(text: &[u8]) -> Option<Vec<Token<'_>>> {
             }
             byte if byte.is_ascii_whitespace() => 1,
             0 => return None,
+            // Outside of parentheses, `x =3` is `x = 3`. In parentheses, `=/dir` begins a path.
+            b'=' if depth == 0
+                && rest.get(1).is_some_and(|b| b"\" ();=".iter().all(|c| c != b)) =>
+            {
+                out.push(Token::Word(&rest[..1]));
+                1
+            }
             _ => {
                 let end = |b: &u8| {
                     b.is_ascii_whitespace()

@@ -94,7 +94,8 @@ pub struct TypedLink {
     pub assumed: Vec<String>,
     /// True with `--export-dynamic`: `--gc-sections` keeps the exported symbols of a program too.
     pub export_dynamic: bool,
-    /// The format of `-m`, which all objects must have; `None` if there is none.
+    /// The format of `-m` or, for lld, of OUTPUT_FORMAT in a script. All objects must have it. `None`
+    /// if there is none.
     pub emulation: Option<OutputFormat>,
     /// True if mold keeps all calls that find thread-local data (`--no-relax` without `-static`).
     pub keeps_tls_calls: bool,

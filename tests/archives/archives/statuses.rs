@@ -171,3 +171,51 @@ fn names_of_version_scripts() {
         }
     }
 }
+
+/// Commands that a linker does not know, values that mold 1.10 takes for symbols, and formats that
+/// lld checks: the exit status agrees with that of the linker.
+#[test]
+fn commands_that_linkers_refuse() {
+    let lab = Lab::new();
+    code(&lab, "s.o", "_start", "");
+    code(&lab, "n.o", "n", "");
+    lab.write("inc.ld", "x = 1;\n");
+    for (text, expected) in [
+        ("INPUT(n.o) FOO", [2; 3]),
+        ("INPUT(n.o) x=3;", [2; 3]),
+        ("x = 3 INPUT(n.o)", [2; 3]),
+        ("BYTE(1) INPUT(n.o)", [2; 3]),
+        ("PROVIDE(x = 1) INPUT(n.o)", [2; 3]),
+        ("INPUT(n.o), INPUT(n.o)", [2; 3]),
+        ("SECTIONS { } SECTIONS {", [2; 3]),
+        ("FLOAT INPUT(n.o)", [2, 0, 2]),
+        ("MAP(x) LD_FEATURE(\"SANE_EXPR\") INPUT(n.o)", [2, 0, 2]),
+        ("x = 3, INPUT(n.o)", [2, 0, 2]),
+        ("OVERWRITE_SECTIONS { .text : { *(.text) } } INPUT(n.o)", [0, 2, 2]),
+        ("x =3; INPUT(n.o)", [0, 0, 2]),
+        ("x = 3;", [0, 0, 2]),
+        ("INCLUDE inc.ld INPUT(n.o)", [0, 0, 2]),
+        ("OUTPUT_FORMAT(elf32-i386) INPUT(n.o)", [1, 0, 0]),
+        ("OUTPUT_FORMAT(unknown) INPUT(n.o)", [2, 0, 0]),
+    ] {
+        lab.write("x.ld", format!("{text}\n"));
+        for ((program, linker), expected) in LINKERS.iter().zip(expected) {
+            let output = lab.linkaudit(&["archive", "--linker", linker, "s.o", "x.ld"]);
+            let error = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(expected), "{linker} {text}: {error}");
+            if has_linker(program) {
+                let mut link = clean(program);
+                link.current_dir(lab.root()).args(["-o", "out", "s.o", "x.ld"]);
+                let is_linked = link.output().expect("a linker runs").status.success();
+                assert_eq!(is_linked, expected == 0, "{program} {text}");
+            }
+        }
+    }
+    lab.write("x.ld", "SECTIONS { INCLUDE inc.ld }\n");
+    for linker in ["lld", "gnu"] {
+        let output = lab.linkaudit(&["archive", "--linker", linker, "s.o", "x.ld"]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.contains("INCLUDE in braces is not followed"), "{error}");
+        assert_eq!(output.status.code(), Some(2));
+    }
+}
