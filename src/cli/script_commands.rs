@@ -77,7 +77,7 @@ fn add_command(link: &mut TypedLink, command: &ScriptCommand) -> Result<()> {
         ScriptCommand::Entry(_) => {}
         ScriptCommand::Version(text) => {
             link.has_version_script = true;
-            let read = ReadVersions::new(text, "VERSION of a script", link.linker);
+            let read = ReadVersions::new(text, ("VERSION of a script", true), link.linker);
             if let Some(error) = read.refused {
                 bail!("{error}");
             }

@@ -3,8 +3,8 @@
 
 use super::named;
 use crate::cover::Linker;
-
-use crate::format::version_script::{self, VersionedName};
+use crate::format::version_script::{self, VersionScript, VersionedName};
+use crate::format::{version_script_gnu, version_script_mold};
 use crate::text::show;
 use std::path::Path;
 
@@ -25,38 +25,35 @@ pub(super) struct ReadVersions {
 impl ReadVersions {
     /// Reads the script at `path`, which errors call `what`.
     pub(super) fn of_file(path: &Path, what: &str, linker: Linker) -> Self {
-        match named::read(path, MOST) {
-            Ok(text) => Self::new(&text, what, linker),
-            Err(_) if linker == Linker::Lld => {
-                let assumed =
-                    format!("{what}: not readable; all names in it are assumed to be defined");
-                Self { assumed: Some(assumed), ..Self::default() }
-            }
-            Err(_) => Self::default(),
+        if let Ok(text) = named::read(path, MOST) {
+            return Self::new(&text, (what, false), linker);
         }
+        let assumed = match linker {
+            Linker::Lld => "all names in it are assumed to be defined".to_owned(),
+            Linker::Gnu | Linker::Mold => format!("{} is assumed to accept it", linker.title()),
+        };
+        Self { assumed: Some(format!("{what}: not readable; {assumed}")), ..Self::default() }
     }
 
-    /// Reads the script `text`, which errors call `what`.
-    pub(super) fn new(text: &[u8], what: &str, linker: Linker) -> Self {
-        let title = linker.title();
-        let refused = |error| Some(format!("{what}: {title} refuses the version script: {error}"));
-        match (version_script::parse(text), linker) {
-            (Err(error), Linker::Lld) => Self { refused: refused(error), ..Self::default() },
-            (Err(error), Linker::Gnu | Linker::Mold) => {
-                let assumed = format!("{what}: {error}: {title} is assumed to accept it");
-                Self { assumed: Some(assumed), ..Self::default() }
-            }
-            (Ok(script), Linker::Lld) => {
-                let assumed = script.demangled.map(|name| {
-                    let name = show(&name);
-                    format!("{what}: {name} of extern \"C++\" is assumed to have a definition")
-                });
-                Self { names: script.names, assumed, refused: None }
-            }
-            (Ok(script), Linker::Gnu) => {
-                Self { refused: script.refused_by_gnu.and_then(refused), ..Self::default() }
-            }
-            (Ok(_), Linker::Mold) => Self::default(),
-        }
+    /// Reads the script `text`, which errors call `what`. `is_in_script` is true if it is part of a
+    /// linker script.
+    pub(super) fn new(text: &[u8], (what, is_in_script): (&str, bool), linker: Linker) -> Self {
+        let of_lld = |script: VersionScript| {
+            let assumed = script.demangled.map(|name| {
+                let name = show(&name);
+                format!("{what}: {name} of extern \"C++\" is assumed to have a definition")
+            });
+            Self { names: script.names, assumed, refused: None }
+        };
+        let read = match linker {
+            Linker::Lld => version_script::parse(text).map(of_lld),
+            Linker::Gnu => version_script_gnu::check(text, is_in_script).map(|()| Self::default()),
+            Linker::Mold => version_script_mold::check(text).map(|()| Self::default()),
+        };
+        read.unwrap_or_else(|error| {
+            let title = linker.title();
+            let refused = format!("{what}: {title} refuses the version script: {error}");
+            Self { refused: Some(refused), ..Self::default() }
+        })
     }
 }

@@ -19,6 +19,8 @@ pub mod script;
 pub mod script_layout;
 pub mod script_syntax;
 pub mod version_script;
+pub mod version_script_gnu;
+pub mod version_script_mold;
 
 use crate::sniff::Classes;
 use crate::tree::Handle;

@@ -1,6 +1,6 @@
 //! Version scripts (`--version-script`, and VERSION in linker scripts), which assign versions to
-//! symbols. The parser follows lld (`ScriptParser::readVersionScriptCommand` in
-//! `lld/ELF/ScriptParser.cpp`), and checks what only GNU ld refuses.
+//! symbols, as lld reads them (`ScriptParser::readVersionScriptCommand` in
+//! `lld/ELF/ScriptParser.cpp`).
 
 use super::script::{Token, tokens};
 use crate::text::show;
@@ -19,8 +19,6 @@ pub struct VersionScript {
     /// The first name in `extern "C++"` that is no pattern. Such names are compared with demangled
     /// names.
     pub demangled: Option<Box<[u8]>>,
-    /// The reason why GNU ld refuses the script; `None` if it accepts the script.
-    pub refused_by_gnu: Option<String>,
 }
 
 /// A name in a version script. lld needs a definition of one of the two names.
@@ -58,53 +56,34 @@ impl<'t> Parser<'_, 't> {
                 [token, ..] => Err(format!("{} follows the only version", in_words(token))),
             };
         }
-        let mut known: Vec<&[u8]> = Vec::new();
         while !self.rest.is_empty() {
             let version = self.name()?;
             self.expect(&Token::Brace(true))?;
-            if known.contains(&version) {
-                self.refuse(format!("version {} is defined twice", show(version)));
-            }
             self.symbols(version, version)?;
             if !self.takes(&Token::End) {
-                let parent = self.name()?;
-                if !known.contains(&parent) {
-                    self.refuse(format!("version {} is not defined before", show(parent)));
-                }
+                self.name()?;
                 self.expect(&Token::End)?;
             }
-            known.push(version);
         }
         Ok(())
     }
 
     /// Reads the symbols of a version, up to the closing brace. `global` and `local` are the
-    /// versions of global and local names. GNU ld accepts one list of global names, then one of
-    /// local names, and no empty list.
+    /// versions of global and local names.
     fn symbols(&mut self, global: &[u8], local: &[u8]) -> Result<(), String> {
         let mut version = global;
-        // The number of names since the last label, and the labels up to now.
-        let (mut names, mut labels) = (0_usize, Vec::new());
         loop {
-            let is_local = self.takes_label(b"local");
-            let is_end = self.takes(&Token::Brace(false));
-            if is_local || is_end || self.takes_label(b"global") {
-                let is_empty = names == 0 && !labels.is_empty();
-                let is_plain = names > 0 && labels.is_empty() && !is_end;
-                if is_empty || is_plain {
-                    self.refuse("a list of names is empty or lacks its label".to_owned());
-                }
-                if is_end {
-                    return Ok(());
-                }
-                labels.push(is_local);
-                if !matches!(*labels, [_] | [false, true]) {
-                    self.refuse("`local:` is not the last label".to_owned());
-                }
-                (version, names) = (if is_local { local } else { global }, 0);
+            if self.takes(&Token::Brace(false)) {
+                return Ok(());
+            }
+            if self.takes_label(b"local") {
+                version = local;
                 continue;
             }
-            names += 1;
+            if self.takes_label(b"global") {
+                version = global;
+                continue;
+            }
             if self.takes(&Token::Word(b"extern")) {
                 self.names_of_language(version)?;
             } else {
@@ -124,11 +103,10 @@ impl<'t> Parser<'_, 't> {
             return Err("`extern` without \"C\" or \"C++\"".to_owned());
         }
         self.expect(&Token::Brace(true))?;
-        if self.takes(&Token::Brace(false)) {
-            self.refuse("`extern` has no name".to_owned());
-            return Ok(());
-        }
         loop {
+            if self.takes(&Token::Brace(false)) {
+                return Ok(());
+            }
             let token = self.rest.first();
             let is_exact = token.is_some_and(|token| match token {
                 Token::Quoted(_) => true,
@@ -144,9 +122,6 @@ impl<'t> Parser<'_, 't> {
                 return Ok(());
             }
             self.expect(&Token::End)?;
-            if self.takes(&Token::Brace(false)) {
-                return Ok(());
-            }
         }
     }
 
@@ -157,19 +132,13 @@ impl<'t> Parser<'_, 't> {
         }
     }
 
-    /// Keeps the first reason for which GNU ld refuses the script.
-    fn refuse(&mut self, why: String) {
-        self.out.refused_by_gnu.get_or_insert(why);
-    }
-
     /// The next name.
     fn name(&mut self) -> Result<&'t [u8], String> {
         let (token, rest) = self.rest.split_first().ok_or(NO_MORE)?;
         self.rest = rest;
-        let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || IN_WORDS.contains(byte);
         match token {
             Token::Quoted(name) => Ok(name),
-            Token::Word(name) if name.iter().all(is_part) => Ok(name),
+            Token::Word(name) if is_word(name) => Ok(name),
             token => Err(format!("{} is not a name", in_words(token))),
         }
     }
@@ -204,6 +173,11 @@ impl<'t> Parser<'_, 't> {
     }
 }
 
+/// True if lld and mold take the text for one word.
+pub(super) fn is_word(text: &[u8]) -> bool {
+    text.iter().all(|byte| byte.is_ascii_alphanumeric() || IN_WORDS.contains(byte))
+}
+
 /// True if lld takes the token for a pattern.
 fn has_wildcard(token: &Token<'_>) -> bool {
     matches!(token, Token::Word(name) | Token::Quoted(name) if name.iter().any(|b| b"*?[".contains(b)))
@@ -233,11 +207,11 @@ mod tests {
             (b"*", b"*@V2"),
         ];
         assert_eq!(names, expected);
-        assert_eq!((script.demangled.as_deref(), script.refused_by_gnu), (Some(&b"f()"[..]), None));
+        assert_eq!(script.demangled.as_deref(), Some(&b"f()"[..]));
     }
 
     #[test]
-    fn scripts_that_linkers_refuse() {
+    fn scripts_that_lld_refuses() {
         for text in [
             "",
             "{ \"a; };",
@@ -254,24 +228,6 @@ mod tests {
             "{ extern \"C\" { a; } };",
         ] {
             assert!(parse(text.as_bytes()).is_err(), "{text}");
-        }
-        for (text, is_refused) in [
-            ("{ a; };", false),
-            ("{ };", false),
-            ("{ global: a; local : *; };", false),
-            ("{ global: a; local: *; };", false),
-            ("{ local: *; };", false),
-            ("{ a; local: *; };", true),
-            ("{ local: *; global: a; };", true),
-            ("{ global: local: *; };", true),
-            ("{ global: };", true),
-            ("{ extern \"C++\" { }; };", true),
-            ("V { }; V { };", true),
-            ("V { } U;", true),
-            ("U { }; V { } U;", false),
-        ] {
-            let script = parse(text.as_bytes()).expect(text);
-            assert_eq!(script.refused_by_gnu.is_some(), is_refused, "{text}");
         }
     }
 }

@@ -27,24 +27,30 @@ fn lab() -> Lab {
 /// ld and mold.
 #[track_caller]
 fn same(lab: &Lab, script: &str, expected: [i32; 3]) {
+    for end in ["--version-script=v.map", "v.ld"] {
+        same_in(lab, (script, end), expected);
+    }
+}
+
+/// Like [`same`], for a script in one file.
+#[track_caller]
+fn same_in(lab: &Lab, (script, end): (&str, &str), expected: [i32; 3]) {
     // Linkers refuse an object with a version that the script does not define.
     let object = if script.contains("bar") { "old.o" } else { "m.o" };
     lab.write("v.map", script);
     lab.write("v.ld", format!("VERSION {{ {script} }}"));
     for ((program, linker), expected) in LINKERS.iter().zip(expected) {
-        for end in ["--version-script=v.map", "v.ld"] {
-            let words = ["-shared", object, end];
-            let output = lab.linkaudit(&[&["archive", "--linker", linker], &words[..]].concat());
+        let words = ["-shared", object, end];
+        let output = lab.linkaudit(&[&["archive", "--linker", linker], &words[..]].concat());
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(expected), "{linker} {end} {script}: {text}");
+        if has_linker(program) {
+            let mut command = clean(program);
+            let command = command.current_dir(lab.root()).args(words).args(["-o", "out"]);
+            let output = command.output().expect("a linker runs");
             let text = String::from_utf8_lossy(&output.stderr);
-            assert_eq!(output.status.code(), Some(expected), "{linker} {end} {script}: {text}");
-            if has_linker(program) {
-                let mut command = clean(program);
-                let command = command.current_dir(lab.root()).args(words).args(["-o", "out"]);
-                let output = command.output().expect("a linker runs");
-                let text = String::from_utf8_lossy(&output.stderr);
-                let is_linked = output.status.success();
-                assert_eq!(is_linked, expected == NONE, "{program} {end} {script}: {text}");
-            }
+            let is_linked = output.status.success();
+            assert_eq!(is_linked, expected == NONE, "{program} {end} {script}: {text}");
         }
     }
 }
@@ -98,21 +104,38 @@ fn scripts_that_linkers_refuse() {
     ] {
         same(&lab, script, expected);
     }
-    for script in ["{ foo; }", "{ foo@V; };", "{ foo bar; };", "{ extern \"D\" { foo; }; };"] {
-        lab.write("v.map", script);
-        let words = ["archive", "--linker", "lld", "-shared", "m.o", "--version-script=v.map"];
-        let output = lab.linkaudit(&words);
-        let text = String::from_utf8_lossy(&output.stderr);
-        let is_refused = text.contains("lld refuses the version script");
-        assert!(output.status.code() == Some(REFUSED) && is_refused, "{script}: {text}");
-        if has_linker("ld.lld-19") {
-            let mut command = clean("ld.lld-19");
-            let command = command.current_dir(lab.root()).args(&words[3..]);
-            let output = command.output().expect("lld runs");
-            assert!(!output.status.success(), "{script}");
-        }
-        let words = words.map(|word| if word == "lld" { "gnu" } else { word });
-        let text = String::from_utf8_lossy(&lab.linkaudit(&words).stderr).into_owned();
-        assert!(text.contains("GNU ld is assumed to accept it"), "{script}: {text}");
+}
+
+/// Each linker has a grammar of its own for version scripts.
+#[test]
+fn scripts_that_linkers_cannot_read() {
+    let lab = lab();
+    for script in [
+        "{ foo; }",
+        "{ foo@V; };",
+        "{ foo _start; };",
+        "{ foo, _start; };",
+        "{ extern \"D\" { foo; }; };",
+        "V1 { foo(int); };",
+        "V1 { foo; /* };",
+    ] {
+        same(&lab, script, [REFUSED; 3]);
+    }
+    for (script, expected) in [
+        ("{ foo };", [REFUSED, REFUSED, NONE]),
+        ("V1 { foo; }; { _start; };", [REFUSED, REFUSED, NONE]),
+        ("V1 { foo;; };", [REFUSED, REFUSED, NONE]),
+        ("V1 { extern \"Java\" { foo; }; };", [REFUSED, NONE, REFUSED]),
+        ("V1 { }; V2 { foo; } V1 V1;", [REFUSED, NONE, REFUSED]),
+        ("V1 { local: foo; }; V2 { foo; };", [NONE, REFUSED, NONE]),
+        ("V1 { local: f*; }; V2 { f*; };", [NONE, REFUSED, NONE]),
+        ("V1 { global:foo; };", [SOME, NONE, NONE]),
+    ] {
+        same(&lab, script, expected);
+    }
+    // GNU ld skips other characters, except in an input.
+    for (end, of_gnu) in [("--version-script=v.map", NONE), ("v.ld", REFUSED)] {
+        same_in(&lab, ("V1 { foo&; };", end), [REFUSED, of_gnu, REFUSED]);
+        same_in(&lab, ("\"V1\" { foo; };", end), [NONE, of_gnu, NONE]);
     }
 }
