@@ -35,9 +35,9 @@ impl<'f> NamedGroups<'f> {
     fn new(groups: Vec<(&'f [u8], Vec<&'f [u8]>)>) -> Self {
         let mut out = Self::default();
         for (signature, names) in groups {
-            names.iter().for_each(|name| {
+            for name in &names {
                 out.signatures.entry(*name).or_insert(signature);
-            });
+            }
             out.names.entry(signature).or_default().extend(names);
         }
         out

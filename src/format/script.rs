@@ -355,6 +355,14 @@ fn in_parentheses(keyword: &[u8], tokens: &[Token<'_>]) -> Vec<ScriptInput> {
     commands.into_iter().map(ScriptInput::Command).collect()
 }
 
+/// The length of the operator of an assignment that begins `text`, if its value follows directly.
+fn glued_operator(text: &[u8]) -> Option<usize> {
+    let at = text.iter().take(3).position(|byte| *byte == b'=')?;
+    operator(&text[..=at])?;
+    let is_value = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.$".contains(byte);
+    text.get(at + 1).is_some_and(is_value).then_some(at + 1)
+}
+
 /// The number of tokens of the expression with which `tokens` begin.
 pub(super) fn len_of_expression(tokens: &[Token<'_>]) -> usize {
     let mut depth = 0_usize;
@@ -458,11 +466,10 @@ pub(super) fn tokens(text: &[u8]) -> Option<Vec<Token<'_>>> {
             byte if byte.is_ascii_whitespace() => 1,
             0 => return None,
             // Outside of parentheses, `x =3` is `x = 3`. In parentheses, `=/dir` begins a path.
-            b'=' if depth == 0
-                && rest.get(1).is_some_and(|b| b"\" ();=".iter().all(|c| c != b)) =>
-            {
-                out.push(Token::Word(&rest[..1]));
-                1
+            _ if depth == 0 && glued_operator(rest).is_some() => {
+                let len = glued_operator(rest)?;
+                out.push(Token::Word(&rest[..len]));
+                len
             }
             _ => {
                 let end = |b: &u8| {
