@@ -229,7 +229,7 @@ impl ArchiveAnswer {
         if let Some(link) = &link {
             shared.add_undefined(&question, link, &mut coverage);
         }
-        let (foreign, mut unread) = (foreign(&question), unread(&question));
+        let (foreign, mut unread) = (foreign(&question, emulation), unread(&question));
         let lto = lto::LtoEffect::new(&question, &coverage);
         let unindexed = link.as_ref().map(|link| unindexed(&audit.library, link));
         let shared_files = (&*roots, &*objects, &in_static);
@@ -414,15 +414,17 @@ fn unindexed(library: &ArchiveSet, link: &cover::Link) -> Vec<ArchiveId> {
     out
 }
 
-/// Archive members for another class or machine than the referring objects.
-fn foreign(question: &CoverageQuestion<'_>) -> Vec<MemberId> {
+/// Archive members for another class or machine than the emulation (`-m`) or, without one, the
+/// referring objects.
+fn foreign(question: &CoverageQuestion<'_>, emulation: Option<OutputFormat>) -> Vec<MemberId> {
     let Some(target) = question.target() else { return Vec::new() };
+    let is_foreign = |other: Target| {
+        emulation.map_or_else(|| !target.is_linkable(other), |format| !format.fits(other))
+    };
     let library = question.library;
     let archives = question.archives.iter().chain(question.candidates);
     let members = archives.flat_map(|archive| library.members_of(*archive));
-    members
-        .filter(|member| library.member(*member).target.is_some_and(|t| !target.is_linkable(t)))
-        .collect()
+    members.filter(|member| library.member(*member).target.is_some_and(is_foreign)).collect()
 }
 
 /// Removes the definitions of roots for another class or machine than the emulation (`-m`) and the
