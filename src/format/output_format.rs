@@ -17,29 +17,46 @@ const fn format(name: &'static str, is_64: bool, big: bool, machine: elf::Machin
     OutputFormat { name, is_64, big, machine }
 }
 
-/// Formats of the machines for which distributions build packages.
+/// The formats that lld 19 knows (`parseBfdName` in `lld/ELF/ScriptParser.cpp`), and more formats
+/// of machines for which distributions build packages.
 const FORMATS: &[OutputFormat] = &[
     format("elf64-x86-64", true, false, elf::EM_X86_64),
     format("elf32-x86-64", false, false, elf::EM_X86_64),
     format("elf32-i386", false, false, elf::EM_386),
+    format("elf32-iamcu", false, false, elf::EM_IAMCU),
+    format("elf64-aarch64", true, false, elf::EM_AARCH64),
     format("elf64-littleaarch64", true, false, elf::EM_AARCH64),
     format("elf64-bigaarch64", true, true, elf::EM_AARCH64),
     format("elf32-littlearm", false, false, elf::EM_ARM),
     format("elf32-bigarm", false, true, elf::EM_ARM),
     format("elf64-littleriscv", true, false, elf::EM_RISCV),
     format("elf32-littleriscv", false, false, elf::EM_RISCV),
+    format("elf32-loongarch", false, false, elf::EM_LOONGARCH),
     format("elf64-loongarch", true, false, elf::EM_LOONGARCH),
+    format("elf32-bigmips", false, true, elf::EM_MIPS),
+    format("elf32-tradbigmips", false, true, elf::EM_MIPS),
+    format("elf32-ntradbigmips", false, true, elf::EM_MIPS),
+    format("elf64-tradbigmips", true, true, elf::EM_MIPS),
+    format("elf32-tradlittlemips", false, false, elf::EM_MIPS),
+    format("elf32-ntradlittlemips", false, false, elf::EM_MIPS),
+    format("elf64-tradlittlemips", true, false, elf::EM_MIPS),
+    format("elf32-avr", false, false, elf::EM_AVR),
+    format("elf32-hexagon", false, false, elf::EM_HEXAGON),
+    format("elf32-msp430", false, false, elf::EM_MSP430),
     format("elf64-powerpcle", true, false, elf::EM_PPC64),
     format("elf64-powerpc", true, true, elf::EM_PPC64),
     format("elf32-powerpc", false, true, elf::EM_PPC),
+    format("elf32-powerpcle", false, false, elf::EM_PPC),
     format("elf64-s390", true, true, elf::EM_S390),
     format("elf32-s390", false, true, elf::EM_S390),
     format("elf64-sparc", true, true, elf::EM_SPARCV9),
 ];
 
 impl OutputFormat {
-    /// The format with this name; `None` if it is not in the table.
+    /// The format with this name; `None` if it is not in the table. The formats of FreeBSD are those
+    /// of other systems with `-freebsd` behind the name.
     pub(super) fn named(name: &[u8]) -> Option<Self> {
+        let name = name.strip_suffix(b"-freebsd").unwrap_or(name);
         FORMATS.iter().find(|format| format.name.as_bytes() == name).copied()
     }
 

@@ -155,6 +155,63 @@ fn emulations_of_another_machine() {
     }
 }
 
+/// OUTPUT_FORMAT of a script is the format that all objects of a link of lld must have.
+#[test]
+fn formats_of_scripts() {
+    if !has("llvm-mc-19") || !has_linker("ld.lld-19") {
+        return skip("formats_of_scripts", "there is no llvm-mc-19 or lld 19");
+    }
+    let lab = Lab::new();
+    let formats = [
+        ("i386", "elf32-i386"),
+        ("x86_64", "elf64-x86-64"),
+        ("x86_64", "elf64-x86-64-freebsd"),
+        ("x86_64-linux-gnux32", "elf32-x86-64"),
+        ("aarch64", "elf64-aarch64"),
+        ("aarch64", "elf64-littleaarch64"),
+        ("aarch64_be", "elf64-bigaarch64"),
+        ("arm", "elf32-littlearm"),
+        ("riscv32", "elf32-littleriscv"),
+        ("riscv64", "elf64-littleriscv"),
+        ("loongarch32", "elf32-loongarch"),
+        ("loongarch64", "elf64-loongarch"),
+        ("powerpc", "elf32-powerpc"),
+        ("powerpcle", "elf32-powerpcle"),
+        ("powerpc64", "elf64-powerpc"),
+        ("powerpc64le", "elf64-powerpcle"),
+        ("mips", "elf32-tradbigmips"),
+        ("mipsel", "elf32-tradlittlemips"),
+        ("mips64-linux-gnuabi64", "elf64-tradbigmips"),
+        ("mips64el-linux-gnuabi64", "elf64-tradlittlemips"),
+        ("s390x", "elf64-s390"),
+        ("hexagon", "elf32-hexagon"),
+    ];
+    lab.write("case.s", ".globl _start\n.data\n_start: .long 0\n");
+    let (mut cases, mut wrong) = (0, Vec::new());
+    for (triple, own) in formats {
+        let triple_option = format!("-triple={triple}");
+        let options = ["-filetype=obj", &triple_option, "case.s", "-o", "case.o"];
+        run(clean("llvm-mc-19").current_dir(lab.root()).args(options));
+        for name in [own, "elf64-sparc", "elf32-bigarm"] {
+            lab.write("x.ld", format!("OUTPUT_FORMAT({name})\n"));
+            let mut link = clean("ld.lld-19");
+            link.current_dir(lab.root()).args(["-o", "/dev/null", "case.o", "x.ld"]);
+            let links = link.output().expect("lld runs").status.success();
+            let ours = lab.linkaudit(&["archive", "--linker", "lld", "case.o", "x.ld"]);
+            cases += 1;
+            if ours.status.code() != Some(i32::from(!links)) || links != (name == own) {
+                let error = String::from_utf8_lossy(&ours.stderr).into_owned();
+                wrong.push(format!(
+                    "{triple} {name}: lld links: {links}; {:?} {error}",
+                    ours.status
+                ));
+            }
+        }
+    }
+    println!("formats of scripts: {cases} links, {} differences", wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// Linkers accept any ABI beside an object for PowerPC that names none.
 #[test]
 fn objects_without_an_abi() {
