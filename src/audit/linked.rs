@@ -33,6 +33,7 @@ const COMPANIONS: &[(&[u8], &[&[u8]])] = &[
 ];
 
 /// The libraries that a process loads together with some objects.
+#[derive(Clone)]
 pub struct Libraries<'a> {
     objects: Vec<(FileId, &'a Object)>,
 }

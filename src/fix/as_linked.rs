@@ -42,7 +42,7 @@ pub(super) fn refusals(
         out.extend(why.map(|why| (part.first, why)));
         is_linked
     });
-    let mut needed = match audit.needed_by(solution.file) {
+    let needed = match audit.needed_by(solution.file) {
         Ok(needed) => needed,
         Err(name) => {
             let why =
@@ -50,16 +50,24 @@ pub(super) fn refusals(
             return left.iter().map(|part| (part.first, why.clone())).collect();
         }
     };
-    let mut libraries = IndirectLibraries::new(audit, solution.file, object);
-    libraries.direct.add(audit, &solution.libraries);
-    needed.extend(&solution.libraries);
+    let libraries = IndirectLibraries::new(audit, solution.file, object);
     let indexes = RefCell::default();
-    let link =
-        LinkWithFixes { audit, tree, solution, object, needed, libraries, references, indexes };
+    let own = (needed.clone(), libraries.direct.clone());
+    let mut link = LinkWithFixes {
+        audit,
+        tree,
+        solution,
+        object,
+        own,
+        needed,
+        libraries,
+        references,
+        indexes,
+    };
     // `linkable::refusals` has checked all members of the solution.
     let is_checked = left.len() == solution.parts().len();
     let mut clean = Vec::from_iter(is_checked.then(|| solution.members()));
-    while let Some((which, why)) = link.refusal(&left, &mut clean) {
+    while let Some((which, why)) = link.with_libraries(&left).refusal(&left, &mut clean) {
         let before = out.len();
         left.retain(|part| {
             let is_it = which.holds(part);
@@ -220,6 +228,8 @@ struct LinkWithFixes<'a> {
     tree: &'a dyn Tree,
     solution: &'a Solution,
     object: &'a Object,
+    /// The libraries that the object needs directly, as a list and with their definitions.
+    own: (Vec<FileId>, Libraries<'a>),
     /// The libraries that the object needs directly, and those that the fixes add.
     needed: Vec<FileId>,
     libraries: IndirectLibraries<'a>,
@@ -229,6 +239,20 @@ struct LinkWithFixes<'a> {
 }
 
 impl LinkWithFixes<'_> {
+    /// The link with the libraries that these fixes add. The libraries of other fixes may define
+    /// names to which members of the same archives refer.
+    fn with_libraries(&mut self, parts: &[&SymbolClosure]) -> &Self {
+        let added: BTreeSet<FileId> =
+            order::set(parts.iter().flat_map(|part| part.libraries.iter().copied()));
+        let added: Vec<FileId> = added.into_iter().collect();
+        if self.needed.get(self.own.0.len()..) != Some(&*added) {
+            (self.needed, self.libraries.direct) = self.own.clone();
+            self.libraries.direct.add(self.audit, &added);
+            self.needed.extend(added);
+        }
+        self
+    }
+
     /// Models the link of these fixes with every linker. Returns the first reason why a fix fails;
     /// `None` if all succeed. `clean` has sorted sets of members that are known to link together.
     fn refusal(

@@ -381,3 +381,15 @@ fn verified_fixes_of_random_libraries_link() {
     );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// A library that only another fix links defines a name to which a member of the same archive
+/// refers.
+#[test]
+fn libraries_of_other_fixes_do_not_count() {
+    if LINKERS.iter().any(|linker| !has(linker)) {
+        return skip("libraries_of_other_fixes_do_not_count", "a linker is not installed");
+    }
+    let mut counts = Counts::default();
+    check(42_000_969, &mut counts);
+    assert!(counts.wrong.is_empty(), "{}", counts.wrong.join("\n"));
+}
