@@ -22,7 +22,7 @@ pub fn last_part(path: &[u8]) -> &[u8] {
 }
 
 /// The directory and the last component of a path, as `parent` and `file_name` give them. A plain
-/// path is cut at its last slash, which takes a tenth of the time.
+/// path is cut at its last slash, without a search for its components.
 pub fn directory_and_name(path: &Path) -> Option<(&Path, &OsStr)> {
     let bytes = path.as_os_str().as_bytes();
     if let Some(at) = memchr::memrchr(b'/', bytes).filter(|at| *at > 0) {

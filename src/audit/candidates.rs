@@ -111,9 +111,9 @@ impl Candidates {
 
     /// Adds the files among `known` that have one of `names` and are below the prefix, and removes
     /// the names of these files from `names`. `known` has the files of the corpus with the name of
-    /// a missing library. A listing would find these files too, at a cost that
-    /// grows with the prefix. If one of these files is for another machine, its name stays in
-    /// `names`: the prefix may have another file of this name.
+    /// a missing library. A listing would find these files too, at a cost that grows with the
+    /// prefix. If one of these files is for another machine, its name stays in `names`: the prefix
+    /// may have another file of this name.
     fn take_known(
         &mut self,
         (tree, corpus, known): (&dyn Tree, &Corpus, &[&FileFacts]),

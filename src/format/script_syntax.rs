@@ -3,7 +3,30 @@
 
 use super::script::{Token, is_insert, len_of_expression, len_until, operator, tokens};
 
-/// The commands of a linker.
+/// The commands with parentheses that lld and GNU ld both know.
+const WITH_PARENTHESES: &[&[u8]] = &[
+    b"ASSERT",
+    b"ENTRY",
+    b"EXTERN",
+    b"GROUP",
+    b"HIDDEN",
+    b"INPUT",
+    b"NOCROSSREFS",
+    b"NOCROSSREFS_TO",
+    b"OUTPUT",
+    b"OUTPUT_ARCH",
+    b"OUTPUT_FORMAT",
+    b"PROVIDE",
+    b"PROVIDE_HIDDEN",
+    b"REGION_ALIAS",
+    b"SEARCH_DIR",
+    b"TARGET",
+];
+
+/// The commands with braces that lld and GNU ld both know.
+const WITH_BRACES: &[&[u8]] = &[b"MEMORY", b"PHDRS", b"SECTIONS", b"VERSION"];
+
+/// The commands that only one of the two linkers knows.
 struct Commands {
     with_parentheses: &'static [&'static [u8]],
     with_braces: &'static [&'static [u8]],
@@ -15,55 +38,16 @@ struct Commands {
 
 /// The commands of lld 19 (`ScriptParser::readLinkerScript` in `lld/ELF/ScriptParser.cpp`).
 const OF_LLD: Commands = Commands {
-    with_parentheses: &[
-        b"ASSERT",
-        b"ENTRY",
-        b"EXTERN",
-        b"GROUP",
-        b"HIDDEN",
-        b"INPUT",
-        b"NOCROSSREFS",
-        b"NOCROSSREFS_TO",
-        b"OUTPUT",
-        b"OUTPUT_ARCH",
-        b"OUTPUT_FORMAT",
-        b"PROVIDE",
-        b"PROVIDE_HIDDEN",
-        b"REGION_ALIAS",
-        b"SEARCH_DIR",
-        b"TARGET",
-    ],
-    with_braces: &[b"MEMORY", b"OVERWRITE_SECTIONS", b"PHDRS", b"SECTIONS", b"VERSION"],
+    with_parentheses: &[],
+    with_braces: &[b"OVERWRITE_SECTIONS"],
     words: &[],
     is_gnu: false,
 };
 
 /// The commands of GNU ld (`ld/ldgram.y`).
 const OF_GNU: Commands = Commands {
-    with_parentheses: &[
-        b"ASSERT",
-        b"ENTRY",
-        b"EXTERN",
-        b"GROUP",
-        b"HIDDEN",
-        b"HLL",
-        b"INPUT",
-        b"LD_FEATURE",
-        b"MAP",
-        b"NOCROSSREFS",
-        b"NOCROSSREFS_TO",
-        b"OUTPUT",
-        b"OUTPUT_ARCH",
-        b"OUTPUT_FORMAT",
-        b"PROVIDE",
-        b"PROVIDE_HIDDEN",
-        b"REGION_ALIAS",
-        b"SEARCH_DIR",
-        b"STARTUP",
-        b"SYSLIB",
-        b"TARGET",
-    ],
-    with_braces: &[b"MEMORY", b"PHDRS", b"SECTIONS", b"VERSION"],
+    with_parentheses: &[b"HLL", b"LD_FEATURE", b"MAP", b"STARTUP", b"SYSLIB"],
+    with_braces: &[],
     words: &[
         b"FLOAT",
         b"FORCE_COMMON_ALLOCATION",
@@ -158,12 +142,14 @@ impl Commands {
         match tokens {
             [Token::End, rest @ ..] => Some(rest),
             [Token::Word(b"INCLUDE"), file, rest @ ..] if file.is_name() => Some(rest),
-            [Token::Word(word), Token::Open, rest @ ..] if self.with_parentheses.contains(word) => {
+            [Token::Word(word), Token::Open, rest @ ..]
+                if WITH_PARENTHESES.contains(word) || self.with_parentheses.contains(word) =>
+            {
                 let rest = after(rest, (&Token::Open, &Token::Close))?;
                 if ASSIGNMENTS.contains(word) { self.after_separator(rest) } else { Some(rest) }
             }
             [Token::Word(word), Token::Brace(true), rest @ ..]
-                if self.with_braces.contains(word) =>
+                if WITH_BRACES.contains(word) || self.with_braces.contains(word) =>
             {
                 let rest = after(rest, (&Token::Brace(true), &Token::Brace(false)))?;
                 let inserted = if *word == b"SECTIONS" { after_insert(rest) } else { None };

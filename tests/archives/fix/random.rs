@@ -391,5 +391,6 @@ fn libraries_of_other_fixes_do_not_count() {
     }
     let mut counts = Counts::default();
     check(42_000_969, &mut counts);
+    assert_eq!(counts.libraries, 1, "the case was not built");
     assert!(counts.wrong.is_empty(), "{}", counts.wrong.join("\n"));
 }
